@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import bell, process
+from bench import cluster as cluster_of
 from bench.cluster import Cluster
 
 # The reader listens to a channel of its own.
@@ -20,9 +21,13 @@ _TRIGGER = "CREATE TRIGGER events_notify AFTER INSERT ON events FOR EACH STATEME
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What makes the schema out of Tinkwell's, whether its reader only polls, and how many events a commit records."""
+    """What makes the schema out of Tinkwell's, whether its reader only polls, and how many events a commit records.
+
+    A server does not start where something that it relies on is missing; that is taken away once it has.
+    """
 
     statements: tuple[str, ...] = ()
+    once_served: tuple[str, ...] = ()
     only_polls: bool = False
     events: int = 1
 
@@ -34,6 +39,7 @@ class Variant:
             cluster.database(self.statements) as url,
             process.server(url, directory=directory, command=command) as server,
         ):
+            await cluster_of.execute(url, *self.once_served)
             yield url, server
 
 
@@ -42,6 +48,7 @@ VARIANTS = {
     "no notification": Variant((bell.WITHOUT,), only_polls=True),
     "NOTIFY each": Variant((bell.WITHOUT, _LISTEN, _NOTIFY_EACH, _TRIGGER)),
     "no triggers": Variant(
-        ("DROP TRIGGER hardware_event ON hardware", "DROP TRIGGER hardware_addresses ON hardware"), events=0
+        once_served=("DROP TRIGGER hardware_event ON hardware", "DROP TRIGGER hardware_addresses ON hardware"),
+        events=0,
     ),
 }

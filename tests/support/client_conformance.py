@@ -1,10 +1,11 @@
 """What every server answers to the client: run against the real one and against the fake that users test with."""
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 
@@ -58,7 +59,10 @@ async def a_pushed_machine_is_found_in_every_way(client: Client) -> None:
     found = await client.hardware.by_id(str(pushed["id"]))
     assert (change.version, found.version) == (1, 1)
     assert (found.metadata, found.network) == (pushed["metadata"], pushed["network"])
-    assert await client.hardware.by_mac(MAC.upper()) == await client.hardware.by_ip(IP) == found
+    for mac in (MAC, MAC.upper(), MAC.replace(":", "-")):
+        assert await client.hardware.by_mac(mac) == found
+    for ip in (IP, f"::ffff:{IP}"):
+        assert await client.hardware.by_ip(ip) == found
     assert [each async for each in client.hardware.all()] == [found]
 
 
@@ -407,6 +411,33 @@ async def output_lines_are_kept_once(client: Client) -> None:
     assert await client.workflows.append_logs(workflow_id, lines) == 3
     seen = [(line.number, line.text, line.action_name) async for line in client.workflows.logs(workflow_id)]
     assert seen == [(1, "line 1", "wipe"), (2, "line 2", "wipe"), (3, "line 3", "wipe")]
+
+
+@check
+async def an_open_line_is_replaced_until_it_is_complete(client: Client) -> None:
+    workflow_id, worker_id = await workflow_of(client)
+    action, _ = await client.workflows.actions(workflow_id)
+    await client.workflows.report(workflow_id, action_id=action.id, worker_id=worker_id, state=State.RUNNING)
+
+    async def append(*lines: tuple[int, str, bool]) -> None:
+        sent = [LogLine(action.id, 1, number, text, is_open=is_open) for number, text, is_open in lines]
+        assert await client.workflows.append_logs(workflow_id, sent) == len(lines)
+
+    async def seen() -> list[tuple[int, str, bool]]:
+        return [(line.number, line.text, line.is_open) async for line in client.workflows.logs(workflow_id)]
+
+    await append((1, "begin", False), (2, "1 %", True))
+    assert await seen() == [(1, "begin", False), (2, "1 %", True)]
+    followed = client.workflows.logs(workflow_id, follow=True)
+    assert isinstance(followed, AsyncGenerator)
+    async with asyncio.timeout(20), contextlib.aclosing(followed):
+        assert [(await anext(followed)).text for _ in range(2)] == ["begin", "1 %"]
+        await append((2, "50 %", True))
+        assert (await anext(followed)).text == "50 %"
+        await append((2, "99 %", True), (2, "done", False), (2, "late", True), (3, "end", False))
+        assert [(await anext(followed)).text for _ in range(2)] == ["done", "end"]
+    await append((2, "later", False))
+    assert await seen() == [(1, "begin", False), (2, "done", False), (3, "end", False)]
 
 
 @check

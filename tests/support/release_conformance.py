@@ -1,9 +1,11 @@
 """What every server answers about releases: run against the real one and against the fake that users test with."""
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import uuid
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -323,6 +325,35 @@ async def output_is_kept_once_and_followed_to_the_end(client: Client) -> None:
         await owner.report(handle.id, failed, NodeReport(path="role", state=NodeState.FAILED))
         await owner.finish(handle.id, State.FAILED, path="role")
     assert followed.result() == ["line 1", "line 2", "line 3"]
+
+
+@check
+async def an_open_line_is_replaced_until_it_is_complete(client: Client) -> None:
+    handle, owner = await apply(client), await Provisioner.enter(client)
+    await owner.begin(handle.id)
+    begins = (NodeReport(path="role", state=NodeState.INSTALLING), step("role", 1, StepKind.STATE, State.RUNNING))
+    await owner.report(handle.id, *begins)
+    printer = step_id(handle.id, "role", 1)
+
+    async def append(*lines: tuple[int, str, bool]) -> None:
+        sent = [StepLogLine(printer, 1, number, text, is_open=is_open) for number, text, is_open in lines]
+        assert await client.releases.append_logs(handle.id, sent) == len(lines)
+
+    async def seen() -> list[tuple[int, str, bool]]:
+        return [(line.number, line.text, line.is_open) async for line in client.releases.logs(handle.id)]
+
+    await append((1, "begin", False), (2, "1 %", True))
+    assert await seen() == [(1, "begin", False), (2, "1 %", True)]
+    followed = client.releases.logs(handle.id, follow=True)
+    assert isinstance(followed, AsyncGenerator)
+    async with asyncio.timeout(20), contextlib.aclosing(followed):
+        assert [(await anext(followed)).text for _ in range(2)] == ["begin", "1 %"]
+        await append((2, "50 %", True))
+        assert (await anext(followed)).text == "50 %"
+        await append((2, "99 %", True), (2, "done", False), (2, "late", True), (3, "end", False))
+        assert [(await anext(followed)).text for _ in range(2)] == ["done", "end"]
+    await append((2, "later", False))
+    assert await seen() == [(1, "begin", False), (2, "done", False), (3, "end", False)]
 
 
 @check

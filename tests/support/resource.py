@@ -10,6 +10,7 @@ from typing import Any, cast
 import asyncpg
 
 from support import edge, role
+from support.rendering import SameProcess, same_process
 from tinkwell.api.v1 import hardware_service_pb2_grpc, template_service_pb2_grpc
 from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
@@ -32,6 +33,7 @@ class Resources:
     edge: edge.Edge
     database: Database
     database_url: str
+    children: SameProcess
 
     async def events(self) -> list[dict[str, Any]]:
         """Read the log, with the data of each event parsed."""
@@ -52,13 +54,14 @@ async def serving(database_url: str, *, pool_size: int = 10, **timeouts: float) 
     """Serve both services; the timeouts are the interceptor's."""
     pool = engine.create(role.url_of_server(database_url), pool_size=pool_size)
     database = Database(pool)
+    children = SameProcess()
     add_hardware = functools.partial(
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server,
         HardwareServicer(HardwareService(database), _WATCHES),
     )
     add_template = functools.partial(
         template_service_pb2_grpc.add_TemplateServiceServicer_to_server,
-        TemplateServicer(TemplateService(database), _WATCHES),
+        TemplateServicer(TemplateService(database, same_process(children)), _WATCHES),
     )
     try:
         async with edge.serving(add_hardware, add_template, tokens=None, **timeouts) as running:
@@ -68,6 +71,7 @@ async def serving(database_url: str, *, pool_size: int = 10, **timeouts: float) 
                 running,
                 database,
                 database_url,
+                children,
             )
     finally:
         await pool.dispose()

@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import grpc.aio
 
-from support import edge, role
+from support import edge, rendering, role
 from tinkwell.api.v1 import work_service_pb2, work_service_pb2_grpc, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.server.database import engine
@@ -80,6 +80,7 @@ class Site:
     sql: asyncpg.Connection
     logs: LogService
     database_url: str
+    children: rendering.SameProcess
 
     async def add_machine(self) -> str:
         """Store a machine without addresses and return its id."""
@@ -217,7 +218,9 @@ async def _serving(
     holders: dict[str, Holder] = {WORKFLOW: machines, OPERATION: OperationHolds()}
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     logs = LogService(database, poll_seconds=log_poll_seconds)
-    servicer = WorkflowServicer(WorkflowService(database), WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
+    children = rendering.SameProcess()
+    workflows = WorkflowService(database, rendering.same_process(children))
+    servicer = WorkflowServicer(workflows, WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
 
     def register(server: grpc.aio.Server) -> None:
         workflow_service_pb2_grpc.add_WorkflowServiceServicer_to_server(servicer, server)
@@ -227,6 +230,6 @@ async def _serving(
         async with edge.serving(register) as served:
             stub = workflow_service_pb2_grpc.WorkflowServiceStub(served.channel)
             work_stub = work_service_pb2_grpc.WorkServiceStub(served.channel)
-            yield Site(served, stub, work_stub, sql, logs, database_url)
+            yield Site(served, stub, work_stub, sql, logs, database_url, children)
     finally:
         await pool.dispose()

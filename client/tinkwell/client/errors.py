@@ -22,7 +22,7 @@ Error
 │   └── OtherHistory      the revision belongs to another log, or lies beyond its end
 ├── ResourceExhausted     a limit of the server or of gRPC is reached
 │   ├── TooSlow           the watcher stayed too far behind for too long
-│   └── LimitReached      the server has as many streams as it may have
+│   └── LimitReached      the server has as many streams, or calls that wait, as it may have
 ├── Unavailable           no server answers at the address, or it is stopping
 ├── DeadlineExceeded      no answer came in time
 ├── Unimplemented         the server does not know the method
@@ -257,7 +257,7 @@ class TooSlow(ResourceExhausted):
 
 
 class LimitReached(ResourceExhausted):
-    """The server has as many streams as it may have."""
+    """The server has as many streams, or calls that wait, as it may have."""
 
 
 class Unavailable(Error):

@@ -1259,6 +1259,7 @@ CREATE TABLE public.log_line (
     stream text NOT NULL,
     line text NOT NULL,
     created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    is_open boolean DEFAULT false NOT NULL,
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
@@ -1349,6 +1350,7 @@ CREATE TABLE public.step_log (
     stream text NOT NULL,
     line text NOT NULL,
     created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    is_open boolean DEFAULT false NOT NULL,
     CONSTRAINT step_log_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 

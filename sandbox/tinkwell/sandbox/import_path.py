@@ -22,4 +22,5 @@ def _folders(libraries: tuple[str, ...], extra: str) -> Iterator[Path]:
         spec = importlib.util.find_spec(library)
         if spec is None or spec.origin is None:
             raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[{extra}]")
-        yield Path(spec.origin).parents[1]
+        # Above the package, and above those that it is a part of.
+        yield Path(spec.origin).parents[1 + library.count(".")]

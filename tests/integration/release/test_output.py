@@ -58,6 +58,17 @@ async def test_a_repeated_line_stays_as_it_was(flow: Flow) -> None:
     assert [each.text for each in await read(flow)] == ["db 1", "db 2"]
 
 
+async def test_an_open_line_comes_again_after_the_lines_of_others(flow: Flow) -> None:
+    following = asyncio.ensure_future(read(flow, follow=True))
+    await waiting.eventually(lambda: flow.site.logs.watcher_count == 1)
+    await append(flow, line(flow, "db", 1, "1 %", is_open=True), line(flow, "role", 1), line(flow, "role", 2))
+    await append(flow, line(flow, "db", 1, "done"), line(flow, "db", 1, "late", is_open=True))
+    await flow.report(*installs("role")[2:], *installs("db")[2:], finish())
+    found = await asyncio.wait_for(following, 10)
+    assert [each.text for each in found if each.path == "db"][-1] == "done"
+    assert [each.text for each in await read(flow)] == ["role 1", "role 2", "done"]
+
+
 async def test_many_lines_come_in_batches_of_a_bounded_size(flow: Flow) -> None:
     for start in range(1, 601, 200):
         await append(flow, *(line(flow, "db", number, "x" * 2_000) for number in range(start, start + 200)))

@@ -1,7 +1,6 @@
 """What can be done to templates, and what callers are told when it cannot be done."""
 
 import asyncio
-import threading
 import uuid
 from typing import Any
 
@@ -9,10 +8,10 @@ import grpc
 import grpc.aio
 import pytest
 
+from support import rendering
 from support.edge import Refusal, refused
 from support.resource import Resources
 from tinkwell.api.v1 import template_service_pb2 as pb
-from tinkwell.core.template import template as rules
 from tinkwell.server.database import engine
 from tinkwell.server.template.store import queries as store
 
@@ -354,17 +353,14 @@ async def test_a_template_above_one_mebibyte_is_refused(resources: Resources) ->
     assert "1,048,576" in told.fields["data"]
 
 
-async def test_other_calls_go_on_while_a_template_is_parsed(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    may_end = threading.Event()
-    parse = rules.parse_template
+async def test_other_calls_go_on_while_a_template_is_checked(resources: Resources) -> None:
+    may_end = asyncio.Event()
 
-    def wait_and_parse(text: str) -> rules.Template:
-        assert may_end.wait(20)
-        return parse(text)
+    async def wait_and_answer(request: bytes) -> bytes:
+        await may_end.wait()
+        return await rendering.answer(request)
 
-    monkeypatch.setattr(rules, "parse_template", wait_and_parse)
+    resources.children.answer = wait_and_answer
     creation = asyncio.create_task(create(resources, "focal"))
     try:
         assert summary(await refused(get(resources, ID))) == NOT_FOUND

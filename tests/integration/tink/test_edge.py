@@ -84,6 +84,29 @@ async def test_a_renewed_certificate_is_told_and_a_broken_one_is_not(
         assert (await fetch(url)).strip() == renewed.cert_chain_pems[0].bytes().strip()
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_who_has_the_bundle_may_connect_though_the_server_takes_long_to_begin(
+    server_url: str, certificate: dict[str, Path], workers: int
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as also_free:
+        http_port, tink_port = free.getsockname()[1], also_free.getsockname()[1]
+    ports = {"workers": workers, "port": 0, "http_port": http_port, "tink_port": tink_port}
+    chosen = Settings.model_validate({"database_url": server_url, "throwaway_database": True, **ports, **certificate})
+    serve: Any = main.serve if workers == 1 else supervisor.run
+    serving = asyncio.create_task(serve(chosen, ready=lambda addresses: None))
+    try:
+        bundle = b""
+        while not bundle:
+            with contextlib.suppress(urllib.error.URLError):
+                bundle = await fetch(f"http://127.0.0.1:{http_port}/cert")
+        # As the tools do: at once, and once.
+        with socket.create_connection(("127.0.0.1", tink_port), timeout=30):
+            assert b"BEGIN CERTIFICATE" in bundle
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
 async def test_neither_a_certificate_nor_a_token_is_asked_of_tools_though_others_need_both(
     database_url: str, tmp_path: Path
 ) -> None:

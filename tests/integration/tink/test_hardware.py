@@ -6,6 +6,7 @@ import uuid
 
 import asyncpg
 import grpc
+import pytest
 
 import tinkwell.client
 from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Tools, code
@@ -31,19 +32,50 @@ async def test_a_pushed_machine_is_found_by_id_mac_and_ip(tools: Tools) -> None:
     await tools.push(metadata=metadata, network={"interfaces": [{"dhcp": dhcp, "netboot": netboot}]})
     for find, request in (
         (tools.hardware.ByID, pb.GetRequest(id=FIRST_WORKER)),
-        (tools.hardware.ByMAC, pb.GetRequest(mac=FIRST_MAC.upper())),
+        (tools.hardware.ByMAC, pb.GetRequest(mac=FIRST_MAC)),
         (tools.hardware.ByIP, pb.GetRequest(ip="192.168.56.43")),
     ):
         found = await find(request, timeout=30)
         assert found.id == FIRST_WORKER
         assert json.loads(found.metadata) == json.loads(metadata)
         (interface,) = found.network.interfaces
-        # The command line compares the address with its argument byte by byte.
         assert interface.dhcp.mac == FIRST_MAC
         assert (interface.dhcp.lease_time, interface.dhcp.uefi, interface.dhcp.hostname) == (86400, True, "node")
         assert interface.dhcp.ip.gateway == "192.168.56.1"
         assert interface.netboot.allow_pxe
         assert interface.netboot.osie.base_url == "http://192.168.56.4/osie"
+
+
+@pytest.mark.parametrize(
+    ("field", "asked"),
+    [
+        ("mac", "52:54:00:10:00:0A"),
+        ("mac", "52-54-00-10-00-0a"),
+        ("mac", "5254.0010.000A"),
+        ("ip", "2001:0DB8:0000:0000:0000:0000:0000:002B"),
+        ("ip", "2001:db8::0:2b"),
+        ("ip", "::ffff:192.168.56.43"),
+    ],
+)
+async def test_the_interface_that_was_asked_for_has_the_address_as_it_was_asked_for(
+    tools: Tools, field: str, asked: str
+) -> None:
+    # The command line shows the interface whose address equals its argument byte by byte.
+    interfaces = [
+        {"dhcp": {"mac": FIRST_MAC, "ip": {"address": "2001:db8::1"}}},
+        {"dhcp": {"mac": "52:54:00:10:00:0a", "ip": {"address": "2001:db8::2b"}}},
+        {"dhcp": {"mac": "52:54:00:10:00:0b", "ip": {"address": "192.168.56.43"}}},
+    ]
+    await tools.push(network={"interfaces": interfaces})
+    find = tools.hardware.ByMAC if field == "mac" else tools.hardware.ByIP
+    found = await find(pb.GetRequest(**{field: asked}), timeout=30)
+    shown = [each.dhcp.mac if field == "mac" else each.dhcp.ip.address for each in found.network.interfaces]
+    assert shown.count(asked) == 1
+    # What was not asked for is as it is stored, and so is what others see.
+    assert {FIRST_MAC, "2001:db8::1"} & set(shown)
+    (listed,) = [machine async for machine in tools.hardware.All(pb.Empty(), timeout=30)]
+    assert [each.dhcp.mac[-2:] for each in listed.network.interfaces] == ["03", "0a", "0b"]
+    assert listed.network.interfaces[1].dhcp.ip.address == "2001:db8::2b"
 
 
 async def test_parts_that_the_command_line_takes_for_granted_are_always_there(tools: Tools) -> None:

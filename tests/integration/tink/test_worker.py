@@ -14,13 +14,15 @@ from support.tink import FIRST_MAC, FIRST_WORKER, SECOND_MAC, SECOND_WORKER, Too
 from support.tink_worker import Worker
 from support.waiting import eventually
 from tinkwell.api.tink import workflow_pb2 as pb
+from tinkwell.core.workflow import handover
 from tinkwell.server.tink import dispatch
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let streams look by themselves so seldom that whatever comes came by an event."""
+    """Let streams look by themselves so seldom that whatever comes came by an event, and wait for no document."""
     monkeypatch.setattr(dispatch, "_LOOK_AGAIN_SECONDS", 1_000)
+    monkeypatch.setattr(handover, "SETTLING_SECONDS", 0.0)
 
 
 async def state(tools: Tools, workflow_id: str) -> int:
@@ -30,6 +32,18 @@ async def state(tools: Tools, workflow_id: str) -> int:
 async def journal(tools: Tools, workflow_id: str) -> list[tuple[str, int]]:
     entries = tools.workflow.ShowWorkflowEvents(pb.GetRequest(id=workflow_id), timeout=30)
     return [(entry.action_name, entry.action_status) async for entry in entries]
+
+
+async def let_pass(tools: Tools, workflow_id: str, *, seconds: float) -> None:
+    """Let the running action of a workflow have begun so long ago."""
+    connection = await asyncpg.connect(tools.server.database_url)
+    await connection.execute(
+        "UPDATE action SET started_at = started_at - make_interval(secs => $2)"
+        " WHERE workflow_id = $1::text::uuid AND state = 'RUNNING'",
+        workflow_id,
+        seconds,
+    )
+    await connection.close()
 
 
 async def test_one_open_stream_brings_two_workflows_in_a_row(machines: Tools) -> None:
@@ -135,17 +149,52 @@ async def test_a_worker_that_comes_back_resumes_at_any_index(machines: Tools, la
         await machines.report(workflow_id, index, pb.STATE_SUCCESS)
     if last == pb.STATE_RUNNING:
         await machines.report(workflow_id, 2, pb.STATE_RUNNING)
-    worker = Worker(machines)
+    shown: list[tuple[str, int]] = []
+
+    async def look(action: pb.WorkflowAction) -> None:
+        context = await machines.workflow.GetWorkflowContext(pb.GetRequest(id=workflow_id), timeout=30)
+        shown.append((context.current_action, context.current_action_state))
+
+    worker = Worker(machines, meanwhile=look)
     stream = worker.contexts()
-    context = await anext(stream)
-    assert context.current_action_state == last
-    # After a running action it tells the starts of none.
-    await worker.take(context)
+    await worker.take(await anext(stream))
+    # While it runs an action, that is what everybody sees, so that its timeout counts, and its time.
+    assert shown == [(f"action{index}", pb.STATE_RUNNING) for index in (2, 3, 4)]
     assert [name for _, name in worker.ran] == ["action2", "action3", "action4"]
     assert await state(machines, workflow_id) == pb.STATE_SUCCESS
     starts = [name for name, status in await journal(machines, workflow_id) if status == pb.STATE_RUNNING]
     assert starts == [f"action{index}" for index in range(5)]
     await stream.aclose()
+
+
+async def test_a_start_that_was_not_told_is_counted_with_the_end(machines: Tools) -> None:
+    workflow_id = await machines.create_workflow(FIRST_MAC, FIRST_MAC)
+    for index in range(2):
+        await machines.report(workflow_id, index, pb.STATE_SUCCESS)
+    assert await journal(machines, workflow_id) == [
+        (f"action{index}", status) for index in range(2) for status in (pb.STATE_RUNNING, pb.STATE_SUCCESS)
+    ]
+    assert await state(machines, workflow_id) == pb.STATE_SUCCESS
+
+
+@pytest.mark.parametrize("outcome", [pb.STATE_SUCCESS, pb.STATE_TIMEOUT])
+async def test_what_a_worker_says_soon_after_the_deadline_counts(machines: Tools, outcome: pb.State.ValueType) -> None:
+    workflow_id = await machines.create_workflow(SECOND_MAC, FIRST_MAC)
+    for status in (pb.STATE_RUNNING, pb.STATE_SUCCESS):
+        await machines.report(workflow_id, 0, status, SECOND_WORKER)
+    await machines.report(workflow_id, 1, pb.STATE_RUNNING)
+    # It removes its container first, and counts from when its image was there.
+    await let_pass(machines, workflow_id, seconds=75)
+    async with tinkwell.client.connect(machines.server.address) as client:
+        assert (await client.workflows.expire(workflow_id)).revision == 0
+        await machines.report(workflow_id, 1, outcome)
+        assert await state(machines, workflow_id) == outcome
+        silent = await machines.create_workflow(FIRST_MAC, FIRST_MAC, name="silent")
+        await machines.report(silent, 0, pb.STATE_SUCCESS)
+        await machines.report(silent, 1, pb.STATE_RUNNING)
+        await let_pass(machines, silent, seconds=91)
+        assert (await client.workflows.expire(silent)).revision > 0
+        assert await state(machines, silent) == pb.STATE_TIMEOUT
 
 
 @pytest.mark.parametrize("outcome", [pb.STATE_FAILED, pb.STATE_TIMEOUT])
@@ -213,9 +262,8 @@ async def test_what_a_user_ends_is_refused_to_its_worker_and_the_next_one_comes(
 
 
 async def test_a_stream_needs_a_worker_id_and_one_of_nobody_just_waits(machines: Tools) -> None:
-    for worker_id in ("", "52:54:00:10:00:03"):
-        call = machines.workflow.GetWorkflowContexts(pb.WorkflowContextRequest(worker_id=worker_id), timeout=30)
-        assert await code(call.read()) is grpc.StatusCode.INVALID_ARGUMENT
+    call = machines.workflow.GetWorkflowContexts(pb.WorkflowContextRequest(), timeout=30)
+    assert await code(call.read()) is grpc.StatusCode.INVALID_ARGUMENT
     nobody = machines.workflow.GetWorkflowContexts(
         pb.WorkflowContextRequest(worker_id="00000000-0000-0000-0000-000000000000"), timeout=60
     )

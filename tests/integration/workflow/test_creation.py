@@ -2,17 +2,13 @@
 
 import asyncio
 import json
-import threading
 import uuid
-from typing import Any
 
 import grpc
-import pytest
 
-from support import edge
+from support import edge, rendering
 from support.site import IPS, MACS, ONE, TWO, UNKNOWN, Site, action, devices, steps, task, template_text
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.core.template import template as core_template
 
 
 async def create(site: Site, template: str, hardware: str = "{}", workflow_id: str = "") -> pb.CreateWorkflowResponse:
@@ -258,38 +254,35 @@ async def test_of_many_identical_requests_one_creates_and_all_are_answered(site:
     assert len(await site.events(after=before)) == 4
 
 
-async def test_a_template_that_changes_while_it_is_rendered_is_rendered_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_template_that_changes_while_it_is_rendered_is_rendered_again(site: Site) -> None:
     template = await site.add_template(template_text(steps(1)))
-    render = core_template.render
-    loop = asyncio.get_running_loop()
-    threads: list[int] = []
+    asked: list[bytes] = []
 
-    def slow_render(text: str, *args: Any, **kwargs: Any) -> Any:
-        threads.append(threading.get_ident())
-        if len(threads) == 1:
-            change = site.sql.execute(
+    async def change_and_answer(request: bytes) -> bytes:
+        asked.append(request)
+        if len(asked) == 1:
+            await site.sql.execute(
                 "UPDATE template SET data = $2 WHERE id = $1", uuid.UUID(template), template_text(steps(2))
             )
-            asyncio.run_coroutine_threadsafe(change, loop).result(timeout=10)
-        return render(text, *args, **kwargs)
+        return await rendering.answer(request)
 
-    monkeypatch.setattr(core_template, "render", slow_render)
-    monkeypatch.setattr(core_template, "MAX_QUICK_CHARACTERS", 0)
+    site.children.answer = change_and_answer
     created = await create(site, template, devices())
     assert len(await workers(site, created.id)) == 2
-    assert len(threads) == 2
-    assert threading.get_ident() not in threads
+    assert len(asked) == 2
 
 
-async def test_a_small_template_is_rendered_without_a_thread_for_any_devices(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_small_template_that_was_seen_before_is_rendered_without_a_child_for_any_devices(site: Site) -> None:
     template = await site.add_template(template_text(steps(2)))
-    monkeypatch.delattr(core_template, "render")
-    created = await create(site, template, devices())
-    assert len(await workers(site, created.id)) == 2
+    await create(site, template, devices())
+    site.children.answer = refuse
+    for more in range(2):
+        created = await create(site, template, devices(more=more))
+        assert len(await workers(site, created.id)) == 2
+
+
+async def refuse(request: bytes) -> bytes:
+    raise AssertionError(request)
 
 
 async def test_a_workflow_of_a_thousand_actions_is_created_whole(site: Site) -> None:
@@ -305,3 +298,36 @@ async def test_a_later_change_of_the_template_does_not_touch_the_workflow(site: 
     before = (await flow.get(), await flow.current_actions())
     await site.sql.execute("UPDATE template SET data = 'junk'")
     assert (await flow.get(), await flow.current_actions()) == before
+
+
+async def test_a_template_of_todays_tinkerbell_becomes_a_workflow(site: Site) -> None:
+    """Its functions choose an action by the machine that is given as a value, and definitions write the actions."""
+    text = """\
+{{define "cexec"}}{name: {{.name}}, image: cexec, environment: {BLOCK_DEVICE: {{formatPartition .disk 1}}}}{{end -}}
+version: "0.1"
+name: today
+tasks:
+- name: install
+  worker: "{{.device_1}}"
+  actions:
+  {{- $disk := index .Hardware.Disks 0}}
+  {{- range list "grow" "configure"}}
+  - {{template "cexec" (dict "name" . "disk" $disk)}}
+  {{- end}}
+  - name: {{if regexMatch "a(arch|rm)" (lower .Hardware.Arch)}}reboot{{else}}kexec{{end}}
+    image: waitdaemon
+    environment: {SERVERS: {{.Hardware.Servers | join "," | default "none" | quote}}}
+"""
+    template = await site.add_template(text, name="today")
+    machine = {"Disks": ["/dev/nvme0n1"], "Arch": "AARCH64", "Servers": ["1.1.1.1", "8.8.8.8"]}
+
+    created = await create(site, template, devices(Hardware=machine))
+
+    answer = await site.stub.GetWorkflowActions(pb.GetWorkflowActionsRequest(workflow_id=created.id))
+    assert [(found.name, list(found.environment)) for found in answer.actions] == [
+        ("grow", ["BLOCK_DEVICE=/dev/nvme0n1p1"]),
+        ("configure", ["BLOCK_DEVICE=/dev/nvme0n1p1"]),
+        ("reboot", ["SERVERS=1.1.1.1,8.8.8.8"]),
+    ]
+    refused = await refusal(site, template, devices())
+    assert "give it a value when the workflow is created" in str(refused)

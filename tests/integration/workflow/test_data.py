@@ -5,7 +5,7 @@ import asyncio
 import grpc
 
 from support import edge
-from support.site import UNKNOWN, Flow, Site
+from support.site import ONE, RUNNING, SUCCEEDED, UNKNOWN, Flow, Site, steps
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 
 MEGABYTE = 1024 * 1024
@@ -103,7 +103,7 @@ async def test_what_is_not_json_or_too_large_is_refused_and_writes_nothing(site:
         (b'"\\u0000"', b"{}", "data"),
         (b'{"a": 1, "a": 2}', b"{}", "data"),
         (b"[" * 1_000, b"{}", "data"),
-        (b'"' + b"x" * MEGABYTE + b'"', b"{}", "data"),
+        (b'"' + b"x" * 2 * MEGABYTE + b'"', b"{}", "data"),
         (b"{}", b"x", "metadata"),
         (b"{}", b'"' + b"x" * MEGABYTE + b'"', "metadata"),
     ):
@@ -113,11 +113,31 @@ async def test_what_is_not_json_or_too_large_is_refused_and_writes_nothing(site:
     assert await latest(flow) == 0
 
 
-async def test_a_document_of_a_megabyte_is_kept(site: Site) -> None:
+async def test_a_document_of_two_megabytes_is_kept(site: Site) -> None:
     flow = await site.create()
-    document = b'"' + b"x" * (MEGABYTE - 2) + b'"'
-    await update(flow, document, document)
+    document, about = [b'"' + b"x" * (size * MEGABYTE - 2) + b'"' for size in (2, 1)]
+    await update(flow, document, about)
     assert await data(flow) == (document, 1)
+    assert await metadata(flow) == (about, 1)
+
+
+async def test_a_report_tells_the_latest_version(site: Site) -> None:
+    flow = await site.create(steps(2))
+    assert (await flow.report(0, RUNNING)).data_version == 0
+    await update(flow, b"{}")
+    assert (await flow.report(0, RUNNING)).data_version == 1
+    await update(flow, b"[]")
+    assert (await flow.report(0, SUCCEEDED)).data_version == 2
+    together = pb.ReportActionStatusesRequest(
+        reports=[
+            pb.ReportActionStatusRequest(
+                workflow_id=flow.id, action_id=flow.actions[1].id, worker_id=ONE, state=state, attempt=1
+            )
+            for state in (RUNNING, SUCCEEDED)
+        ]
+    )
+    outcomes = (await site.stub.ReportActionStatuses(together)).outcomes
+    assert [outcome.reported.data_version for outcome in outcomes] == [2, 2]
 
 
 async def test_a_finished_workflow_may_still_be_written_to(site: Site) -> None:

@@ -147,7 +147,7 @@ async def test_what_is_wrong_with_a_line_is_named_and_none_is_stored(site: Site)
         (line(flow, 0, 2, attempt=0), ["lines[1].attempt"]),
         (line(flow, 0, 2, attempt=2**31), ["lines[1].attempt"]),
         (line(flow, 0, 0), ["lines[1].number"]),
-        (line(flow, 0, 110_001), ["lines[1].number"]),
+        (line(flow, 0, 200_002), ["lines[1].number"]),
         (line(flow, 0, 2, "a\0b"), ["lines[1].text"]),
         (line(flow, 0, 2, "✗" * 6_000), ["lines[1].text"]),
         (line(flow, 0, -1, attempt=-1), ["lines[1].attempt", "lines[1].number"]),
@@ -218,6 +218,21 @@ async def test_following_what_has_ended_ends_at_once(site: Site) -> None:
     await append(flow, [line(flow, 0, 1)])
     await flow.succeed(0)
     assert [found.text for found in await read(flow, follow=True)] == ["0/1/1"]
+
+
+async def test_a_follower_of_an_open_line_misses_none_of_a_full_page(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "PAGE", 2)
+    flow = await site.create(steps(2))
+    await append(flow, [line(flow, 0, 1, "1 %", is_open=True)])
+    async with following(flow) as reader:
+        await reader.has("1 %")
+        more = [line(flow, index, number) for index in range(2) for number in range(2, 8)]
+        await append(flow, [*more])
+        await reader.has("1 %", *(each.text for each in more))
+    await append(flow, [line(flow, 0, 1, "done")])
+    assert (await texts(flow))[0] == "done"
 
 
 async def test_a_follower_ends_when_the_workflow_is_deleted(site: Site) -> None:

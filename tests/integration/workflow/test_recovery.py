@@ -92,7 +92,7 @@ async def test_a_deadline_starts_the_recovery_and_a_second_question_none(site: S
     await site.add_template(template_text(steps(1)), name="r")
     flow = await site.create(steps(1), global_timeout=60, **{"on-timeout": "r"})
     await flow.report(0, RUNNING)
-    await site.sql.execute("UPDATE workflow SET deadline_at = now() - interval '5 s'")
+    await site.sql.execute("UPDATE workflow SET deadline_at = now() - interval '40 s'")
     request = pb.ExpireWorkflowRequest(id=flow.id)
     answers = await asyncio.gather(*(site.stub.ExpireWorkflow(request) for _ in range(5)))
     assert sorted(answer.revision > 0 for answer in answers) == [False] * 4 + [True]

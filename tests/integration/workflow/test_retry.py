@@ -125,7 +125,7 @@ async def test_a_repeated_report_of_a_repeated_attempt_changes_nothing(site: Sit
 async def test_a_silent_worker_loses_its_attempt_and_the_workflow_goes_on(site: Site) -> None:
     flow = await create(site, timeout=60, global_timeout=600)
     await flow.report(0, RUNNING)
-    await site.sql.execute("UPDATE action SET started_at = now() - interval '70 s' WHERE state = 'RUNNING'")
+    await site.sql.execute("UPDATE action SET started_at = now() - interval '100 s' WHERE state = 'RUNNING'")
     before = await site.last_revision()
     answer = await expire(flow)
     assert await site.events(after=before) == ["action.retrying[0] 4"]
@@ -142,7 +142,7 @@ async def test_a_silent_worker_loses_its_attempt_and_the_workflow_goes_on(site: 
 async def test_no_attempt_begins_after_the_workflows_deadline(site: Site, how: str) -> None:
     flow = await create(site, delay=0, timeout=60, global_timeout=60)
     await flow.report(0, RUNNING)
-    await site.sql.execute("UPDATE workflow SET deadline_at = now() - interval '5 s'")
+    await site.sql.execute("UPDATE workflow SET deadline_at = now() - interval '40 s'")
     if how == "report":
         await flow.report(0, TIMEOUT)
     else:

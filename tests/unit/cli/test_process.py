@@ -134,6 +134,33 @@ async def test_a_watch_goes_on_after_the_server_was_away(server: testing.FakeSer
     )
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+async def test_an_open_line_is_written_over_on_a_terminal_and_left_out_elsewhere(
+    server: testing.FakeServer, is_terminal: bool
+) -> None:
+    workflow = server.put(Workflow(id=ID, state=State.RUNNING))
+    action = server.put(Action(id="a0000000-0000-4000-8000-000000000001", workflow_id=ID, task_name="t", name="a"))
+    lines = server.world.lines.setdefault(ID, [])
+    lines += [LogLine(action.id, 1, 1, "begin"), LogLine(action.id, 1, 2, "1 %" * 60, is_open=True)]
+    reading, writing = pty.openpty() if is_terminal else os.pipe()
+    async with tinkwell(server, "workflow", "logs", ID, "-f", "--no-prefix", stdout=writing, COLUMNS="80") as process:
+        os.close(writing)
+        shown = b""
+        while (b"1 %" if is_terminal else b"begin") not in shown:
+            shown += await asyncio.to_thread(os.read, reading, 100_000)
+        lines[1] = LogLine(action.id, 1, 2, "done")
+        lines.append(LogLine(action.id, 1, 3, "99 %", is_open=True))
+        server.put(dataclasses.replace(workflow, state=State.SUCCEEDED))
+        code, _, stderr = await end(process)
+    with contextlib.suppress(OSError):  # a terminal's last reader is told so
+        shown += os.read(reading, 100_000)
+    os.close(reading)
+    assert (code, stderr) == (0, "")
+    clear = "\r\x1b[K"
+    expected = f"begin\r\n{clear}{('1 %' * 60)[:79]}{clear}done\r\n{clear}99 %{clear}99 %\r\n"
+    assert shown.decode() == (expected if is_terminal else "begin\ndone\n99 %\n")
+
+
 async def test_followed_logs_go_on_after_the_server_was_away_with_each_line_once(server: testing.FakeServer) -> None:
     workflow = server.put(Workflow(id=ID, state=State.RUNNING))
     action = server.put(Action(id="a0000000-0000-4000-8000-000000000001", workflow_id=ID, task_name="t", name="a"))

@@ -66,7 +66,7 @@ class FakeRun:
     async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
         reader = output.OutputReader()
         taken = 0
-        while not reader.is_full:
+        while True:
             async with self._changed:
                 await self._changed.wait_for(lambda: self.ending is not None or taken < len(self._frames))  # noqa: B023
                 frames, is_over = self._frames[taken:], self.ending is not None

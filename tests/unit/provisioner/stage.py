@@ -212,10 +212,20 @@ class Files:
     def __init__(self) -> None:
         self.kept: set[str] = set()
         self.boots: dict[RunKey, str] = {}
+        self.documents: dict[tuple[str, str], bytes] = {}  # by workflow and worker
         self.is_full = False
 
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
         return Path("/files", workflow_id, worker_id)
+
+    def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
+        if self.is_full:
+            raise OSError(28, "No space left on device")
+        known = self.documents.get((workflow_id, worker_id), b"{}")
+        self.documents[workflow_id, worker_id] = known if content is None else content
+
+    def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
+        return self.documents.get((workflow_id, worker_id), b"")[: max_bytes + 1]
 
     def workflows(self) -> list[str]:
         return sorted(self.kept)

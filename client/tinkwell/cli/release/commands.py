@@ -165,12 +165,14 @@ async def logs(
     paths = [node.path async for node in client.releases.nodes(id_)]
     if path and paths and path not in paths:
         raise failure.Failure(f"operation {id_} has no resource {path}; it has {', '.join(paths)}")
-    prefix = log_line.Prefix(paths)
+    prefix, paper = log_line.Prefix(paths), log_line.Paper()
     async for line in follow.lines(client, id_, follow=is_followed, path=path):
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
-            output.line(line.text if no_prefix else f"{prefix.of(line.path, line.attempt)}{line.text}")
+            text = line.text if no_prefix else f"{prefix.of(line.path, line.attempt)}{line.text}"
+            paper.write(text, is_open=line.is_open)
+    paper.end()
 
 
 @release.command()

@@ -1,5 +1,8 @@
 """Output, line by line: who printed each line, and streams of lines that outlive their connections."""
 
+import shutil
+import sys
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from typing import Protocol, TypeVar
 
@@ -8,6 +11,9 @@ import rich_click as click
 from tinkwell.cli.shell import output
 
 RETRY_SECONDS = 1.0
+
+# To the beginning of the row, and all of it cleared.
+_CLEARED = "\r\x1b[K"
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_cyan", "bright_yellow", "bright_green")
 
@@ -22,6 +28,14 @@ class Line(Protocol):
     @property
     def number(self) -> int:
         """Its place within the attempt, from 1."""
+
+    @property
+    def text(self) -> str:
+        """What was printed."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not complete, and comes again by the same number."""
 
 
 L = TypeVar("L", bound=Line)
@@ -44,6 +58,48 @@ class Prefix:
         return click.style(text, fg=self._colours.get(name)) if self._has_colour else text
 
 
+class Tail:
+    """The last lines of one attempt, as they are by now."""
+
+    def __init__(self, count: int) -> None:
+        self._lines: deque[Line] = deque(maxlen=count)
+
+    def add(self, line: Line) -> None:
+        """Take a line, which may be another one that has changed."""
+        if self._lines and self._lines[-1].number == line.number:
+            self._lines.pop()
+        self._lines.append(line)
+
+    def texts(self) -> list[str]:
+        """Give the texts of the lines."""
+        return [line.text for line in self._lines]
+
+
+class Paper:
+    """Writes lines to standard output. On a terminal an open line stands there until it is written over.
+
+    Elsewhere it is left out, unless it is the last one there is.
+    """
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stdout.isatty()
+        self._open = ""
+
+    def write(self, text: str, *, is_open: bool) -> None:
+        """Write a line, in place of an open one."""
+        if not is_open:
+            output.line(f"{_CLEARED}{text}" if self._open and self._is_terminal else text)
+        elif self._is_terminal:
+            # It must not go on in a second row, which the next one would not write over.
+            output.part(f"{_CLEARED}{output.cut(text, shutil.get_terminal_size().columns - 1)}")
+        self._open = text if is_open else ""
+
+    def end(self) -> None:
+        """Leave behind what is open."""
+        if self._open:
+            self.write(self._open, is_open=False)
+
+
 def say_lost() -> None:
     """Tell the user that the connection is lost."""
     output.note("The connection is lost; the output goes on once the server is back.")
@@ -58,6 +114,8 @@ async def lines(
 ) -> AsyncIterator[L]:
     """Iterate over the lines of a stream; a followed one goes on after a lost connection, each line once.
 
+    An open line comes as often as it has changed.
+
     `printer` tells what printed a line, where the numbers of an attempt count. `on_lost` is called once each time the
     connection is lost.
     """
@@ -65,15 +123,16 @@ async def lines(
 
     from tinkwell.client import errors
 
-    last_numbers: dict[tuple[Hashable, int], int] = {}
+    last: dict[tuple[Hashable, int], tuple[int, bool]] = {}
     is_lost = False
     while True:
         try:
             async for line in open_stream():
                 is_lost = False
                 attempt = (printer(line), line.attempt)
-                if line.number > last_numbers.get(attempt, 0):
-                    last_numbers[attempt] = line.number
+                number, was_open = last.get(attempt, (0, False))
+                if line.number > number or (line.number == number and was_open):
+                    last[attempt] = line.number, line.is_open
                     yield line
         except errors.Unavailable:
             if not follow:

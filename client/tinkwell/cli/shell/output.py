@@ -86,6 +86,11 @@ def line(text: str) -> None:
     click.echo(text, color=True)
 
 
+def part(text: str) -> None:
+    """Write a text to standard output, as it is, without the end of a line."""
+    click.echo(text, color=True, nl=False)
+
+
 def note(text: str) -> None:
     """Write a line about the work itself to standard error, where it does not mix with results."""
     click.echo(text, err=True)
@@ -142,6 +147,13 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def cut(text: str, columns: int) -> str:
+    """Cut a text to so many columns of a terminal."""
+    while _width(text) > columns:
+        text = text[: len(text) - max((_width(text) - columns) // 2, 1)]
+    return text
 
 
 def clean_lines(text: str) -> str:

@@ -185,13 +185,15 @@ async def logs(client: "Client", workflow_id: str, follow: bool, no_prefix: bool
     """Show what a workflow's actions printed."""
     actions = await client.workflows.actions(workflow_id)
     names = {action.id: workflow_tree.title(action) for action in actions}
-    prefix = log_line.Prefix(names.values())
+    prefix, paper = log_line.Prefix(names.values()), log_line.Paper()
     async for line in workflow_following.lines(client, workflow_id, follow=follow):
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
             name = names.get(line.action_id) or f"{line.task_name}/{line.action_name}"
-            output.line(line.text if no_prefix else f"{prefix.of(name, line.attempt)}{line.text}")
+            text = line.text if no_prefix else f"{prefix.of(name, line.attempt)}{line.text}"
+            paper.write(text, is_open=line.is_open)
+    paper.end()
 
 
 @workflow.command()

@@ -4,13 +4,13 @@ It is fed from a list, from events and from output lines, in whatever order they
 version counts. It knows no clock and reads nothing by itself.
 """
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinkwell.cli.event import attempt
 from tinkwell.cli.event import line as event_line
+from tinkwell.cli.shell import log_line
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.workflow.transition import Reason
 
@@ -41,7 +41,7 @@ class Tree:
         self.focus: Action | None = None
         self._holder = ("", "")
         self._actions: dict[str, Action] = {}
-        self._tails: dict[str, tuple[int, deque[str]]] = {}
+        self._tails: dict[str, tuple[int, log_line.Tail]] = {}
 
     @property
     def is_over(self) -> bool:
@@ -86,16 +86,16 @@ class Tree:
 
     def add(self, line: "LogLine") -> None:
         """Take an output line; lines of an attempt come in order."""
-        attempt, tail = self._tails.get(line.action_id, (0, deque()))
+        attempt, tail = self._tails.get(line.action_id, (0, log_line.Tail(TAIL_LINES)))
         if line.attempt > attempt:
-            attempt, tail = self._tails[line.action_id] = line.attempt, deque(maxlen=TAIL_LINES)
+            attempt, tail = self._tails[line.action_id] = line.attempt, log_line.Tail(TAIL_LINES)
         if line.attempt == attempt:
-            tail.append(line.text)
+            tail.add(line)
 
     def tail(self, action: "Action") -> list[str]:
         """Give the last output lines of the action's current attempt."""
-        attempt, tail = self._tails.get(action.id, (0, ()))
-        return list(tail) if attempt == action.attempt else []
+        attempt, tail = self._tails.get(action.id, (0, None))
+        return tail.texts() if tail is not None and attempt == action.attempt else []
 
     def wait(self, action: "Action", at: "datetime | None") -> str:
         """Say what an action waits for at a moment; empty where it does not wait."""

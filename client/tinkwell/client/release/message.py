@@ -285,6 +285,7 @@ def log_line(source: pb.StepLogLine) -> StepLogLine:
         created_at=field.time(source, "created_at"),
         path=source.path,
         step_name=source.step_name,
+        is_open=source.is_open,
     )
 
 
@@ -296,6 +297,7 @@ def to_log_line(source: StepLogLine) -> pb.StepLogLine:
         number=source.number,
         stream=LOG_STREAMS.number(source.stream),
         text=source.text,
+        is_open=source.is_open,
     )
     if source.created_at is not None:
         target.created_at.FromDatetime(source.created_at)

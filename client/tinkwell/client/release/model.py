@@ -274,7 +274,10 @@ class Resource(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class StepLogLine(Shaped):
-    """One output line of a step; `number` counts within the attempt, from 1. The server fills in path and name."""
+    """One output line of a step; `number` counts within the attempt, from 1. The server fills in path and name.
+
+    An open line is not complete: it comes again, by the same number, and stands in place of this one.
+    """
 
     step_id: str
     attempt: int
@@ -284,6 +287,7 @@ class StepLogLine(Shaped):
     created_at: datetime | None = None
     path: str = ""
     step_name: str = ""
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

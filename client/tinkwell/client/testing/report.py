@@ -9,7 +9,7 @@ from tinkwell.client.workflow.model import Action, ActionStatus, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.lease import lease
-from tinkwell.core.workflow import transition
+from tinkwell.core.workflow import deadline, transition
 from tinkwell.core.workflow.hold import is_vacant
 
 
@@ -226,5 +226,6 @@ def _action(world: World, action: Action) -> transition.Action:
         retry_delay_seconds=action.retry_delay_seconds,
         reboots=action.reboots,
         remaining_seconds=world.clock.left(action.started_at, action.timeout_seconds) if is_running else None,
+        grace_seconds=deadline.grace(is_leased=hold is not None and bool(hold.lease_id)),
         is_lost=is_running and hold is not None and hold.is_lost,
     )

@@ -15,7 +15,7 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client.template.model import Template
-from tinkwell.client.testing import encode, report, retention, status
+from tinkwell.client.testing import encode, output, report, retention, status
 from tinkwell.client.testing.gate import Gate, ReceivedCall
 from tinkwell.client.testing.world import World
 from tinkwell.client.value import shape
@@ -130,6 +130,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             attempt=changes.attempt,
             remaining_seconds=self._world.clock.told(report.remaining_seconds(self._world, action)),
             state=message.STATES[transition.state_after(action, changes)],
+            data_version=len(self._world.documents.get(request.workflow_id, ())),
         )
 
     async def ReportActionStatuses(
@@ -173,22 +174,18 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         async for request in request_iterator:
             self._world.find(Workflow, request.workflow_id)
             lines = self._world.lines.setdefault(request.workflow_id, [])
-            known = {(line.action_id, line.attempt, line.number) for line in lines}
-            for line in map(message.log_line, request.lines):
-                accepted += 1
-                if (line.action_id, line.attempt, line.number) not in known:
-                    lines.append(self._named(line))
+            output.add(lines, map(self._named, map(message.log_line, request.lines)), _place)
+            accepted += len(request.lines)
             self._world.log.wake()
         return pb.AppendLogsResponse(accepted=accepted)
 
     async def WatchLogs(self, request: pb.WatchLogsRequest, context: Any) -> AsyncIterator[pb.WatchLogsResponse]:
-        sent = 0
+        told = output.Told()
         while True:
             changed = self._world.log.changed
             workflow = self._world.find(Workflow, request.workflow_id)
-            lines = self._world.lines.get(workflow.id, [])[sent:]
+            lines = told.news(self._world.lines.get(workflow.id, []), _place)
             if lines:
-                sent += len(lines)
                 yield pb.WatchLogsResponse(lines=[encode.fill(pb.LogLine(), line) for line in lines])
             elif workflow.state.is_final or not request.follow:
                 return
@@ -274,3 +271,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         if version > len(versions):
             raise errors.NotFound("workflow data", f"{request.workflow_id} version {version}")
         return pb.GetWorkflowDataResponse(data=versions[version - 1][part], version=version)
+
+
+def _place(line: LogLine) -> tuple[str, int, int]:
+    return line.action_id, line.attempt, line.number

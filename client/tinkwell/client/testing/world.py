@@ -18,6 +18,7 @@ from tinkwell.client.workflow.model import Action, ActionStatus, LogLine, Workfl
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, ReleaseState
+from tinkwell.core.value import parse
 
 Resource = Hardware | Template | Workflow | Action | Chart | Release | Operation | Node | Step | LifecycleRun
 R = TypeVar("R", bound=Resource)
@@ -130,14 +131,16 @@ class World:
     def hardware_with(self, key: str, value: str) -> Hardware:
         """Find a machine by `mac` or `ip`; raises `NotFound`."""
         for machine in self.all(Hardware):
-            if value.lower() in _addresses(machine, key):
+            if _normal(key, value) in _addresses(machine, key):
                 return machine
         raise errors.NotFound("HARDWARE", value)
 
     def machine_id(self, worker: str) -> str:
         """Find the id of the machine that a template's worker is: an id, or one of its addresses."""
         for machine in self.all(Hardware):
-            if worker.lower() in (machine.id, *_addresses(machine, "mac"), *_addresses(machine, "ip")):
+            if worker.lower() == machine.id or any(
+                _normal(key, worker) in _addresses(machine, key) for key in ("mac", "ip")
+            ):
                 return machine.id
         return worker
 
@@ -233,4 +236,12 @@ def _addresses(machine: Hardware, key: str) -> Iterator[str]:
         dhcp = interface.get("dhcp", {})
         address = dhcp.get("mac", "") if key == "mac" else dhcp.get("ip", {}).get("address", "")
         if address:
-            yield address.lower()
+            yield _normal(key, address)
+
+
+def _normal(key: str, address: str) -> str:
+    """Give an address in the form that a server keeps it in; what is none stays as it is."""
+    try:
+        return parse.parse_mac(key, address) if key == "mac" else parse.parse_ip(key, address)
+    except errors.InvalidField:
+        return address

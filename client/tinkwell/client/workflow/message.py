@@ -161,7 +161,8 @@ def workflow_context(source: workflow_service_pb2.WorkflowContext) -> WorkflowCo
 def reported(source: workflow_service_pb2.ReportActionStatusResponse) -> Reported:
     """Read what a report has come to."""
     state = read_state(source.state) if source.state else None
-    return Reported(source.revision, source.attempt, field.present(source, "remaining_seconds"), state)
+    left = field.present(source, "remaining_seconds")
+    return Reported(source.revision, source.attempt, left, state, source.data_version)
 
 
 def to_report(source: Report) -> workflow_service_pb2.ReportActionStatusRequest:
@@ -203,6 +204,7 @@ def log_line(source: workflow_service_pb2.LogLine) -> LogLine:
         created_at=field.time(source, "created_at"),
         task_name=source.task_name,
         action_name=source.action_name,
+        is_open=source.is_open,
     )
 
 
@@ -214,6 +216,7 @@ def to_log_line(source: LogLine) -> workflow_service_pb2.LogLine:
         number=source.number,
         stream=LOG_STREAMS[source.stream],
         text=source.text,
+        is_open=source.is_open,
     )
     if source.created_at is not None:
         target.created_at.FromDatetime(source.created_at)

@@ -165,7 +165,10 @@ class WorkflowContext(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Shaped):
-    """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names."""
+    """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names.
+
+    An open line is not complete: it comes again, by the same number, and stands in place of this one.
+    """
 
     action_id: str
     attempt: int
@@ -175,6 +178,7 @@ class LogLine(Shaped):
     created_at: datetime | None = None
     task_name: str = ""
     action_name: str = ""
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,13 +203,14 @@ class Reported(Shaped):
     """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline.
 
     `state` is the action's after the report: PENDING after a failure means that it will be repeated, None that an older
-    server did not say.
+    server did not say. `data_version` is the latest of the document that the workflow's workers share, 0 without one.
     """
 
     revision: int
     attempt: int
     remaining_seconds: float | None = None
     state: State | None = None
+    data_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)

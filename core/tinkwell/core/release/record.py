@@ -262,13 +262,17 @@ class UnfinishedOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStepLine:
-    """A line of a step's output as it comes in; whoever runs the attempt numbers its lines from 1."""
+    """A line of a step's output as it comes in; whoever runs the attempt numbers its lines from 1.
+
+    An open line is not complete: it comes again, by the same number.
+    """
 
     step_id: str
     attempt: int
     number: int
     stream: LogStream
     text: str
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,8 +221,11 @@ class _Reader:
             key = spot.key(name, entry)
             if entry.key.has_value:
                 self._complain(key, "this key must be written out; it cannot come from a value")
-            elif name not in known:
-                near = difflib.get_close_matches(name[:100], known, n=1)
+            elif name not in known and len(self.violations) < MAX_VIOLATIONS:
+                # The nearest name is not looked for where it would not be told.
+                near = difflib.get_close_matches(name[:100], known, n=1) or [
+                    whole for whole in known if len(name) > 1 and whole.startswith(name)
+                ]
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
                 self._complain(key, f"the key is not known; {hint}")
         entries = spot.node.entries
@@ -234,7 +237,7 @@ class _Reader:
                 return []
             case tree.Sequence(items=items):
                 return [spot.child(index, item) for index, item in enumerate(items)]
-        self._complain(spot, f'must be a list, such as ["a", "b"], and {_describe(spot.node)}')
+        self._complain(spot, f'must be a list, such as ["a", "b"], and {_describe(spot.node)}{_hint(spot.node)}')
         return []
 
     def _text(self, spot: _Spot, parse: Callable[[str, str], str]) -> str:
@@ -270,7 +273,9 @@ class _Reader:
         if spot.node is None:
             return ()
         if not isinstance(spot.node, tree.Mapping):
-            self._complain(spot, f"must be a mapping, such as {{KEY: text}}, and {_describe(spot.node)}")
+            self._complain(
+                spot, f"must be a mapping, such as {{KEY: text}}, and {_describe(spot.node)}{_hint(spot.node)}"
+            )
             return ()
         variables: list[tuple[str, str]] = []
         for name, entry in spot.node.entries.items():
@@ -352,6 +357,12 @@ def _describe(node: tree.Node | None) -> str:
             return "is a list"
         case tree.Mapping():
             return "is a mapping"
+
+
+def _hint(node: tree.Node | None) -> str:
+    """Say what to do about a value that is meant to be more than one text."""
+    is_value = isinstance(node, tree.Scalar) and node.has_value
+    return "; a value is always one text, so write the items with {{range}}" if is_value else ""
 
 
 _parse_title = functools.partial(value.parse_text, max_bytes=value.MAX_NAME_BYTES)

@@ -19,15 +19,13 @@ from tinkwell.core.template.gotemplate import program as gotemplate
 from tinkwell.core.template.model import Action, Task, Template
 from tinkwell.core.value import document, parse
 
-__all__ = ["Action", "Rendered", "Task", "Template", "parse_template", "render", "render_quickly"]
+__all__ = ["Action", "Rendered", "Task", "Template", "finish", "parse_template", "refusal", "render"]
 
 MAX_TEMPLATE_BYTES = 1024 * 1024
 # Quotes, indentation and merged mappings make the text of a template longer.
 MAX_RENDERED_BYTES = 2 * 1024 * 1024
 # All actions of a workflow fit into one message of 4 MiB.
 MAX_ACTIONS_BYTES = 3 * 1024 * 1024
-# So much is rendered in two or three milliseconds once its text has been parsed.
-MAX_QUICK_CHARACTERS = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,39 +62,21 @@ def parse_template(text: str, *, field: str = "data") -> Template:
 def render(
     text: str, devices: document.JsonObject, *, field: str = "data", devices_field: str = "hardware"
 ) -> Rendered:
-    """Render a template for its devices; raises InvalidField."""
-    return _freeze(field, _execute(field, devices_field, text, _parse_program(field, text), devices))
+    """Render a template for its devices; raises InvalidField.
 
-
-def render_quickly(
-    text: str, devices: document.JsonObject, *, field: str = "data", devices_field: str = "hardware"
-) -> Rendered | None:
-    """Render as `render` does what takes some milliseconds at most; None where it might take longer.
-
-    Quick is what is small, has no loops, and was parsed lately, be it with other values.
+    That may take some seconds, most of them to parse what comes out as YAML.
     """
-    if len(text) > MAX_QUICK_CHARACTERS:
-        return None
     program = _parse_program(field, text)
-    if program.has_control:
-        return None
-    output = _execute(field, devices_field, text, program, devices)
-    is_quick = output.size <= 2 * MAX_QUICK_CHARACTERS and tree.is_parsed(output)
-    return _freeze(field, output) if is_quick else None
-
-
-def _execute(
-    field: str, devices_field: str, text: str, program: gotemplate.Program, devices: document.JsonObject
-) -> gotemplate.Output:
     try:
-        return program.execute(devices)
+        output = program.execute(devices)
     except gotemplate.Fault as exc:
-        raise _refusal(field, devices_field, text, exc) from exc
-
-
-def _freeze(field: str, output: gotemplate.Output) -> Rendered:
+        raise refusal(field, devices_field, text, exc) from exc
     root = tree.compose(field, output)
-    template = reader.read(field, root, place=output.place, needs_workers=True)
+    return finish(field, reader.read(field, root, place=output.place, needs_workers=True))
+
+
+def finish(field: str, template: Template) -> Rendered:
+    """Make the text and the actions of a template whose values are filled in; raises InvalidField."""
     return Rendered(_write(field, template), template, _flatten(field, template))
 
 
@@ -106,10 +86,11 @@ def _parse_program(field: str, text: str) -> gotemplate.Program:
     try:
         return gotemplate.parse(text)
     except gotemplate.Fault as exc:
-        raise _refusal(field, "", text, exc) from exc
+        raise refusal(field, "", text, exc) from exc
 
 
-def _refusal(field: str, devices_field: str, text: str, fault: gotemplate.Fault) -> errors.InvalidField:
+def refusal(field: str, devices_field: str, text: str, fault: gotemplate.Fault) -> errors.InvalidField:
+    """Say what is wrong with a template, or with its devices where the fault has a key."""
     place = gotemplate.place(text, fault.offset)
     if fault.key is None:
         return errors.InvalidField.of(field, f"{place}: {fault.description}")

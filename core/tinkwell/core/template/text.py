@@ -69,7 +69,7 @@ def _item(level: int, lines: Iterator[str]) -> Iterator[str]:
 
 def _text(level: int, key: str, text: str) -> Iterator[str]:
     if text:
-        yield f"{_indent(level)}{key}: {_scalar(text, level + 1)}\n"
+        yield f"{_indent(level)}{key}: {scalar(text, level + 1)}\n"
 
 
 def _number(level: int, key: str, number: int, *, unsaid: int = 0) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _list(level: int, key: str, texts: Iterable[str]) -> Iterator[str]:
     if texts:
         yield f"{_indent(level)}{key}:\n"
     for text in texts:
-        yield f"{_indent(level + 1)}- {_scalar(text, level + 2)}\n"
+        yield f"{_indent(level + 1)}- {scalar(text, level + 2)}\n"
 
 
 def _environment(level: int, variables: Iterable[str]) -> Iterator[str]:
@@ -89,16 +89,16 @@ def _environment(level: int, variables: Iterable[str]) -> Iterator[str]:
         yield f"{_indent(level)}environment:\n"
     for variable in variables:
         key, _, text = variable.partition("=")
-        yield f"{_indent(level + 1)}{_scalar(key, 0)}: {_scalar(text, level + 2)}\n"
+        yield f"{_indent(level + 1)}{scalar(key, 0)}: {scalar(text, level + 2)}\n"
 
 
-def _scalar(text: str, level: int) -> str:
+def scalar(text: str, level: int) -> str:
     """Write a text plainly where that is safe, several lines as a block, and everything else in double quotes."""
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS_WITH_MEANING:
         return text
     if "\n" in text and _LITERAL.fullmatch(text):
         return _block(text, level)
-    return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), text) + '"'
+    return f'"{text.translate(_Escapes())}"'
 
 
 def _block(text: str, level: int) -> str:
@@ -107,6 +107,15 @@ def _block(text: str, level: int) -> str:
     chomping = "-" if not ends else "" if ends == 1 else "+"
     lines = [f"{_indent(level)}{line}" if line else "" for line in body.split("\n")]
     return "\n".join([f"|{chomping}", *lines]) + "\n" * max(0, ends - 1)
+
+
+class _Escapes(dict[int, str]):
+    """How characters are written in double quotes, by their code: each is looked into once, however long a text is."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        written = self[code] = _escape(character) if _ESCAPED.fullmatch(character) else character
+        return written
 
 
 def _escape(character: str) -> str:

@@ -8,7 +8,7 @@ A scalar keeps its source text (`0.1`, `yes`, `1.50`); what it means is for its 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -18,8 +18,6 @@ from tinkwell.core.value import parse, yaml_event
 from tinkwell.core.value.yaml_event import Kind
 
 MAX_DEPTH = 32
-MAX_NODES = 100_000
-MAX_EXPANDED_CHARACTERS = 4 * 1024 * 1024
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset({"null", "bool", "int", "float"})
@@ -75,19 +73,39 @@ class Entry:
 Node: TypeAlias = Scalar | Sequence | Mapping
 
 
-def compose(field: str, output: program.Output, *, allows_repeated_keys: bool = False) -> Node | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How large a tree may be: its texts, lists and mappings, and the characters of the texts, aliases in full."""
+
+    nodes: int
+    characters: int
+
+
+FULL = Bounds(nodes=100_000, characters=4 * 1024 * 1024)
+
+
+class TooLarge(errors.InvalidField):
+    """The tree is larger than its bounds."""
+
+
+def compose(
+    field: str,
+    output: program.Output,
+    *,
+    allows_repeated_keys: bool = False,
+    events: Iterable[yaml_event.Event] | None = None,
+    bounds: Bounds = FULL,
+) -> Node | None:
     """Compose the one document of a text; None when it is empty.
 
+    `events` are those of the text, if they are known; to find them takes by far the most time.
+
     Raises InvalidField with the line and column for what is not YAML, and for a second document, tags other than the
-    core ones, keys that are not text or occur twice, aliases that contain themselves, and trees that are too deep or
-    too large.
+    core ones, keys that are not text or occur twice, aliases that contain themselves, and trees that are too deep; and
+    TooLarge.
     """
-    return _Composer(field, output, allows_repeated_keys=allows_repeated_keys).compose()
-
-
-def is_parsed(output: program.Output) -> bool:
-    """Tell whether the text, which takes by far the most time, was parsed lately, so that it is not parsed again."""
-    return yaml_event.is_kept(output.text)
+    known = yaml_event.parse(output.text) if events is None else events
+    return _Composer(field, output, known, bounds, allows_repeated_keys=allows_repeated_keys).compose()
 
 
 def check_characters(field: str, text: str) -> None:
@@ -118,9 +136,19 @@ class _Open:
 
 
 class _Composer:
-    def __init__(self, field: str, output: program.Output, *, allows_repeated_keys: bool) -> None:
+    def __init__(
+        self,
+        field: str,
+        output: program.Output,
+        events: Iterable[yaml_event.Event],
+        bounds: Bounds,
+        *,
+        allows_repeated_keys: bool,
+    ) -> None:
         self._field = field
         self._output = output
+        self._found = events
+        self._bounds = bounds
         self._allows_repeated_keys = allows_repeated_keys
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Node, _Size] | None] = {}  # None: not closed yet.
@@ -149,7 +177,7 @@ class _Composer:
     def _events(self) -> Iterator[yaml_event.Event]:
         """Yield the parser's events, with its own errors made ours."""
         try:
-            yield from yaml_event.parse(self._output.text)
+            yield from self._found
         except yaml_event.Malformed as exc:
             raise self._fault(exc.start, f"{parse.excerpt(exc.problem)} (not YAML)") from exc
 
@@ -248,10 +276,13 @@ class _Composer:
     def _check_size(self, start: int, size: _Size) -> None:
         if size.depth > MAX_DEPTH:
             raise self._fault(start, f"is nested deeper than {MAX_DEPTH} levels")
-        if size.nodes > MAX_NODES:
-            raise self._fault(start, f"has more than {MAX_NODES:,} texts, lists and mappings, aliases counted in full")
-        if size.characters > MAX_EXPANDED_CHARACTERS:
-            raise self._fault(start, f"has more than {MAX_EXPANDED_CHARACTERS:,} characters, aliases counted in full")
+        for count, most, what in (
+            (size.nodes, self._bounds.nodes, "texts, lists and mappings"),
+            (size.characters, self._bounds.characters, "characters"),
+        ):
+            if count > most:
+                description = f"has more than {most:,} {what}, aliases counted in full"
+                raise TooLarge.of(self._field, f"{self._output.place(start)}: {description}")
 
     def _fault(self, start: int, description: str) -> errors.InvalidField:
         return errors.InvalidField.of(self._field, f"{self._output.place(start)}: {description}")

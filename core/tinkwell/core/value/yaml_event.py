@@ -125,6 +125,9 @@ def _parse(text: str) -> Iterator[Event]:
     except AssertionError as exc:
         # Raised without a mark for a %YAML directive, which stands at the beginning.
         raise Malformed(0, str(exc)) from exc
+    except ValueError as exc:
+        # So is a number of too many digits in it.
+        raise Malformed(0, "the version of the %YAML directive is neither 1.1 nor 1.2") from exc
 
 
 def _kind(event: events.Event) -> Kind | None:

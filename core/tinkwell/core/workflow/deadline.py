@@ -10,11 +10,19 @@ from the start of its first action and holds between two actions as well. Whiche
 
 The clock is the database's, so all times here are seconds from a moment that the database tells. None means without
 end, as does a timeout of 0. Whoever runs an action enforces its deadline; where nobody does, anybody may ask to have it
-ended once `GRACE_SECONDS` more have passed.
+ended once the time of `grace` has passed as well.
 """
 
 # Who runs an action reports its timeout by itself, and gets so long for it. After that, whoever asks ends it.
 GRACE_SECONDS = 1.0
+# Who runs it under no lease may be a worker of Tinkerbell's. That counts from when the image is there, removes the
+# container before it says how the action ended, and repeats a report that fails after some seconds.
+UNLEASED_GRACE_SECONDS = 30.0
+
+
+def grace(*, is_leased: bool) -> float:
+    """Return for how long whoever runs an action may be silent after its deadline."""
+    return GRACE_SECONDS if is_leased else UNLEASED_GRACE_SECONDS
 
 
 def left(timeout_seconds: int, *, elapsed_seconds: float) -> float | None:

@@ -164,13 +164,17 @@ class LogStream(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLine:
-    """A line of output as it comes in; whoever runs the attempt numbers its lines from 1."""
+    """A line of output as it comes in; whoever runs the attempt numbers its lines from 1.
+
+    An open line is not complete: it comes again, by the same number.
+    """
 
     action_id: str
     attempt: int
     number: int
     stream: LogStream
     text: str
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,4 +189,5 @@ class LogLine:
     number: int
     stream: LogStream
     text: str
+    is_open: bool
     created_at: datetime.datetime

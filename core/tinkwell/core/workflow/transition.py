@@ -36,8 +36,8 @@ class Action:
     """What the rules need of an action.
 
     `remaining_seconds` is the time left to a running one's own timeout, whatever the workflow's is; None without one.
-    What runs under a lease that is over is lost, unless it reboots its machine: then its deadline says when that took
-    too long.
+    After its deadline its worker has `grace_seconds` to say how it ended. What runs under a lease that is over is lost,
+    unless it reboots its machine: then its deadline says when that took too long.
     """
 
     id: str
@@ -51,6 +51,7 @@ class Action:
     on_failure: tuple[str, ...] = ()
     timeout_seconds: int = 0
     remaining_seconds: float | None = None
+    grace_seconds: float = deadline.GRACE_SECONDS
     retries: int = 0
     retry_delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
     reboots: bool = False
@@ -313,7 +314,7 @@ def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | 
     if running is None:
         return workflow.remaining_seconds
     left = action_seconds(workflow, running)
-    return None if left is None else left + deadline.GRACE_SECONDS
+    return None if left is None else left + running.grace_seconds
 
 
 def action_seconds(workflow: Workflow, action: Action) -> float | None:

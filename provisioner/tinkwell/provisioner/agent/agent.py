@@ -153,6 +153,8 @@ class Agent:
             for former in await self._runtime.find_former(work.key):
                 logger.warning("the run of a former attempt is stopped", extra=run_spec.fields(former.key))
                 await _remove(former)
+        if work.prepare is not None:
+            await work.prepare()
         if work.reboots:
             await reboot.note(self._boots, work.key)
         return await self._runtime.start(work.run)

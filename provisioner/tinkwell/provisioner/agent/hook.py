@@ -32,12 +32,10 @@ logger = logging.getLogger(__name__)
 
 # How long a hook may take whose action has no timeout.
 DEFAULT_SECONDS = 300.0
-# The lines of an attempt end here at the latest,
-FIRST_NUMBER = 100_001
-# and those of its hook here: the server takes no higher number.
-LAST_NUMBER = 110_000
-# Two numbers are left for what is said about lines that were dropped, and about the end.
-MAX_LINES = LAST_NUMBER - FIRST_NUMBER - 1
+# The lines of an attempt, and what is said about them, end here at the latest,
+LAST_OF_ATTEMPT = output.MAX_LINES + 2
+# and those of its hook, of which there are as many, before this; the server takes no higher number.
+LAST_NUMBER = 2 * LAST_OF_ATTEMPT + 1
 MAX_MESSAGE_CHARACTERS = 1000
 
 
@@ -108,12 +106,7 @@ class _Numbered:
     async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
         async with contextlib.aclosing(self._run.lines()) as lines:
             async for line in lines:
-                number = FIRST_NUMBER + min(line.number, MAX_LINES + 1) - 1
-                if line.number > MAX_LINES:
-                    text = f"[the rest of the output was dropped: it has more than {MAX_LINES:,} lines]"
-                    yield output.OutputLine(number, LogStream.STDERR, text)
-                    return
-                yield replace(line, number=number)
+                yield replace(line, number=LAST_OF_ATTEMPT + line.number)
 
 
 async def _wait(run: port.Run, deadline: float, limit: float) -> str | None:

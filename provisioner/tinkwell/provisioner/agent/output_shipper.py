@@ -3,6 +3,8 @@
 One task reads lines, another sends what has gathered while the last batch was under way; so a line is sent at once when
 little comes, and in batches when much does. Between them is a bounded queue. Full means wait: reading stops until the
 server has taken some, and the runtime keeps what was not read yet.
+
+An open line, such as a progress that is written over, is sent once a second at most, as it is by then.
 """
 
 import asyncio
@@ -22,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 QUEUE_LINES = 512
 BATCH_BYTES = 512 * 1024
+OPEN_SECONDS = 1.0
 
 
 class Source(Protocol):
@@ -48,7 +51,7 @@ async def ship(sink: Sink, run: Source) -> None:
     Output is worth much, but no more than the run: where it cannot be read, or the server does not want it, that is
     logged and the rest is let go.
     """
-    queue: asyncio.Queue[output.OutputLine | None] = asyncio.Queue(QUEUE_LINES)
+    queue = _Queue()
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(_read(run, queue), name="read output")
         try:
@@ -58,36 +61,65 @@ async def ship(sink: Sink, run: Source) -> None:
             logger.warning("output is not wanted", extra=run_spec.fields(run.key) | {"cause": str(error)})
 
 
-async def _read(run: Source, queue: "asyncio.Queue[output.OutputLine | None]") -> None:
-    """Put every line into the queue, and None at the end."""
+class _Queue:
+    """Lines between one who reads and one who sends. An open line is the last one, and gives way to the next."""
+
+    def __init__(self) -> None:
+        self._lines: list[output.OutputLine] = []
+        self._bytes = 0
+        self._is_over = False
+        self._changed = asyncio.Condition()
+
+    async def put(self, line: output.OutputLine) -> None:
+        """Add a line, once there is room."""
+        async with self._changed:
+            if self._lines and self._lines[-1].is_open:
+                self._bytes -= len(self._lines.pop().text)
+            await self._changed.wait_for(lambda: len(self._lines) < QUEUE_LINES and self._bytes < BATCH_BYTES)
+            self._lines.append(line)
+            self._bytes += len(line.text)
+            self._changed.notify_all()
+
+    async def end(self) -> None:
+        """Say that no more lines come."""
+        async with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    async def take(self) -> tuple[list[output.OutputLine], bool]:
+        """Wait for a line and take all that are there; True when these were the last."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._lines or self._is_over)
+            lines, self._lines, self._bytes = self._lines, [], 0
+            self._changed.notify_all()
+            return lines, self._is_over
+
+    async def settled(self) -> None:
+        """Wait for more than an open line."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._is_over or any(not line.is_open for line in self._lines))
+
+
+async def _read(run: Source, queue: _Queue) -> None:
+    """Put every line into the queue."""
     try:
         async with contextlib.aclosing(run.lines()) as lines:
             async for line in lines:
                 await queue.put(line)
     except port.RunError as error:
         logger.warning("output cannot be read", extra=run_spec.fields(run.key) | {"cause": str(error)})
-    await queue.put(None)
+    await queue.end()
 
 
-async def _send(sink: Sink, key: RunKey, queue: "asyncio.Queue[output.OutputLine | None]") -> None:
-    """Send what is in the queue until None comes."""
+async def _send(sink: Sink, key: RunKey, queue: _Queue) -> None:
+    """Send what is in the queue until it ends."""
     is_over = False
     while not is_over:
-        batch, is_over = await _take_batch(queue)
+        batch, is_over = await queue.take()
         if batch:
             send = functools.partial(sink.append, key, batch)
             await retry.until_answered(send, what="append logs", gives_up=(errors.Internal,))
-
-
-async def _take_batch(queue: "asyncio.Queue[output.OutputLine | None]") -> tuple[list[output.OutputLine], bool]:
-    """Wait for a line and take what is there with it; True when that was the last."""
-    batch: list[output.OutputLine] = []
-    size = 0
-    line = await queue.get()
-    while line is not None:
-        batch.append(line)
-        size += len(line.text)
-        if queue.empty() or size >= BATCH_BYTES:
-            return batch, False
-        line = queue.get_nowait()
-    return batch, True
+        if batch and batch[-1].is_open:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OPEN_SECONDS):
+                    await queue.settled()

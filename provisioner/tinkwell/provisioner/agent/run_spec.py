@@ -1,5 +1,6 @@
 """What the agent is given to carry out."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,12 +13,14 @@ class Work:
     """A run, and what is known of how it is to end. `started_at` is when an attempt that is adopted began.
 
     Work that `reboots` has succeeded when its machine has rebooted. A timeout of 0 means that it has none of its own.
+    What a run needs beside itself is there once `prepare` has returned, which raises `RunError` where it cannot be.
     """
 
     run: port.RunSpec
     timeout_seconds: int = 0
     started_at: datetime | None = None
     reboots: bool = False
+    prepare: Callable[[], Awaitable[None]] | None = None
 
     @property
     def key(self) -> RunKey:

@@ -24,7 +24,7 @@ from tinkwell.core.value import check, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import output_shipper
-from tinkwell.provisioner.runtime import output
+from tinkwell.provisioner.runtime import output, stream_line
 
 _SHOWN = "holds a secret, and would show it; only config and outputs may have one"
 
@@ -135,8 +135,12 @@ class _Masked:
         begun: dict[LogStream, MaskedStream] = {}
         async with contextlib.aclosing(self.run.lines()) as lines:
             async for line in lines:
+                if line.is_note:  # what follows does not go on with what came before
+                    begun.clear()
+                if line.is_open and line.stream in begun:  # what it goes on with is still needed for what it becomes
+                    continue
                 stream = begun.pop(line.stream, None) or self.secrets.stream()
-                text = stream.feed(line.text) + (stream.cut() if line.is_cut else stream.flush())
+                text = stream.feed(line.text) + (stream.cut() if line.is_cut or line.is_open else stream.flush())
                 if line.is_cut:
                     begun[line.stream] = stream
                 yield replace(line, text=_fitting(text))
@@ -145,9 +149,9 @@ class _Masked:
 def _fitting(text: str) -> str:
     """Shorten a line that masks, which may be longer than what they stand for, have made longer than lines may be."""
     encoded = text.encode()
-    if len(encoded) <= output.MAX_LINE_BYTES:
+    if len(encoded) <= stream_line.MAX_LINE_BYTES:
         return text
-    return encoded[: output.MAX_LINE_BYTES].decode(errors="ignore")
+    return encoded[: stream_line.MAX_LINE_BYTES].decode(errors="ignore")
 
 
 def _shown_texts(manifest: RenderedManifest) -> Iterator[tuple[str, str]]:

@@ -49,15 +49,11 @@ class Mark:
         if entry is None:
             entry = _Entry(stamp=stamp, base=0, reserved=RESERVE)
         elif entry.stamp != stamp:
-            base = min(entry.reserved, output.MAX_LINES)
+            base = min(entry.reserved, output.MAX_BASE)
             entry = _Entry(stamp=stamp, base=base, reserved=base + RESERVE)
         if entry != self._entry:
             await self._save(entry)
         return entry.base
-
-    def is_stamp(self, stamp: str) -> bool:
-        """Say whether the first line is still the one that the lines were numbered from."""
-        return self._entry is not None and self._entry.stamp == stamp
 
     async def reserve(self, number: int) -> None:
         """Make sure that no later reader gives this number to another line."""

@@ -6,6 +6,7 @@
       instance                            an id that marks the containers started from here
       claims/KIND@OWNER@RUN.ATTEMPT       which slot watches a run; see `run_claim`
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
+      workflows/WORKFLOW/WORKER/data      the document that a workflow's actions share, whoever runs them
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
       releases/RELEASE/NAME/              what resources of a release keep, where a plug of its manifest says so
       runs/RUN.ATTEMPT[.HOOK]/            runs of the process runtime; RUN is the id of an action or step
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Self
 
 from tinkwell.core.value.run_key import RunKey
+from tinkwell.provisioner.state_dir import document
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +96,18 @@ class StateDir:
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
         """Return where a workflow's files on a worker are; it need not exist."""
         return self.path / f"workflows/{checked(workflow_id)}/{checked(worker_id)}"
+
+    def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
+        """Write the document that a workflow's actions share; with None see that there is one. Raises `OSError`."""
+        folder = self.workflow_dir(workflow_id, worker_id)
+        if content is None:
+            document.provide(folder)
+        else:
+            document.write(folder, content)
+
+    def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
+        """Return the document, None for none; of a larger one a byte more than `max_bytes`. Raises `OSError`."""
+        return document.read(self.workflow_dir(workflow_id, worker_id), max_bytes=max_bytes)
 
     @property
     def release_dir(self) -> Path:

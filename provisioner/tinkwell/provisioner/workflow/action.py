@@ -11,7 +11,7 @@ Where a refused end may have a hook, its run is left, and the next look decides.
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinkwell.client import errors
 from tinkwell.client.workflow.model import Action, LogLine, Report, Reported
@@ -23,7 +23,7 @@ from tinkwell.provisioner.agent.run_spec import Work, fields
 from tinkwell.provisioner.lease import keeper as lease
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
-from tinkwell.provisioner.workflow import reporter, workflow_folder
+from tinkwell.provisioner.workflow import reporter, shared_document, workflow_folder
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +69,15 @@ def _own_environment(key: RunKey, action: Action, workflow_dir: str) -> Iterator
 class ActionReporter:
     """Tells the server of one attempt at an action.
 
-    The start of `following` goes along with its end. Whoever is to report that start waits for the answer to it, which
-    is `ahead`, and reports it by itself where there is none.
+    `document` is what the workflow's actions share. The start of `following` goes along with its end. Whoever is to
+    report that start waits for the answer to it, which is `ahead`, and reports it by itself where there is none.
     """
 
     api: reporter.Reporter
     lease: lease.Keeper
     key: RunKey
     action: Action
+    document: shared_document.SharedDocument
     following: "ActionReporter | None" = None
     ahead: "asyncio.Future[Reported | None] | None" = None
 
@@ -86,11 +87,14 @@ class ActionReporter:
         answer = known or await self._answer(_ADOPTED if adopts else _STARTED)
         if isinstance(answer, errors.Error):
             return Refusal(is_blocked=isinstance(answer, errors.MachineBusy))
+        self.document.version = answer.data_version
         return Permit(answer.remaining_seconds)
 
     async def end(self, outcome: Outcome) -> Receipt:
-        """Report how the attempt ended."""
+        """Report how the attempt ended. One that has succeeded hands on its data first, and has failed if it cannot."""
         try:
+            if outcome.state is State.SUCCEEDED:
+                outcome = await self._hand_on(outcome)
             answer = await self._answer(outcome)
         finally:
             if self.following is not None:
@@ -112,8 +116,21 @@ class ActionReporter:
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
         """Store lines of the attempt's output, or of its hook's."""
-        sent = [LogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
+        sent = [
+            LogLine(key.run, key.attempt, line.number, line.text, line.stream, is_open=line.is_open) for line in lines
+        ]
         await self.api.append_logs(key.owner, sent)
+
+    async def _hand_on(self, outcome: Outcome) -> Outcome:
+        async def is_ours() -> bool:
+            # Whoever has taken over the run has its data as well, which must not be overwritten.
+            return not isinstance(await self._answer(_ADOPTED), errors.Error)
+
+        try:
+            remark = await self.document.hand_on(is_ours)
+        except (shared_document.Refused, port.RunError) as refused:
+            return replace(outcome, state=State.FAILED, message=str(refused))
+        return replace(outcome, message=f"{outcome.message}; {remark}") if remark else outcome
 
     async def _answer(self, outcome: Outcome) -> Reported | errors.Error:
         """Report until the server answers; returns a refusal, which says that the action is over, or not to begin."""

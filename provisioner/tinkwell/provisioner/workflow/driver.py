@@ -50,6 +50,7 @@ from tinkwell.provisioner.workflow import (
     resync,
     run_registry,
     runner,
+    shared_document,
     snapshot,
     workflow_folder,
 )
@@ -62,7 +63,7 @@ MAX_DIRTY = 1000
 MAX_FOREIGN = 10_000
 
 
-class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, snapshot.LookApi, Protocol):
+class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, snapshot.LookApi, shared_document.DocumentApi, Protocol):
     """What bringing workflows to completion needs of the server."""
 
     def unfinished(self) -> AsyncIterator[Unfinished]:
@@ -112,6 +113,7 @@ class Driver:
             runtime=runtime,
             files=files,
             api=self._reporter,
+            documents=api,
             lease=keeper,
             roster=self._roster,
             admission=self._admission,

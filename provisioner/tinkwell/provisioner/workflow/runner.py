@@ -31,6 +31,7 @@ from tinkwell.provisioner.workflow import (
     event_snapshot,
     reporter,
     run_registry,
+    shared_document,
     workflow_folder,
 )
 
@@ -56,6 +57,11 @@ class _Attempt:
         return self.actions[self.key.run]
 
     @property
+    def before(self) -> Action | None:
+        """The action before this one, as it was when it was decided to begin; None where this one is the first."""
+        return next((each for each in self.actions.values() if each.index == self.action.index - 1), None)
+
+    @property
     def following(self) -> "_Attempt | None":
         """The first attempt at the next action; None where this action is the last."""
         for each in self.actions.values():
@@ -73,6 +79,7 @@ class Runner:
     runtime: port.Runtime
     files: workflow_folder.Files
     api: reporter.Reporter
+    documents: shared_document.DocumentApi
     lease: Keeper
     roster: run_registry.Roster
     admission: admission.Admission
@@ -146,7 +153,7 @@ class Runner:
     ) -> Job | None:
         key, of = attempt.key, attempt.action
         job = Job(key, may_repeat=key.attempt <= of.retries and not of.reboots)
-        told_by = start or self._teller(key, of)
+        told_by = start or self._teller(key, of, before=attempt.before)
         return job if self._begin(job, lambda: self._run(job, attempt, told_by, adopts=adopts)) else None
 
     def _begin_hook(self, key: RunKey, of: Action, *, is_first: bool) -> None:
@@ -185,7 +192,8 @@ class Runner:
 
     async def _run(self, job: Job, attempt: _Attempt, teller: action.ActionReporter, *, adopts: bool) -> bool:
         """Carry out an action, and say whether its workflow is to be looked at again."""
-        work, ending, follower = self._work(attempt.key, attempt.action), teller, None
+        work = replace(self._work(attempt.key, attempt.action), prepare=teller.document.bring)
+        ending, follower = teller, None
         try:
             async with job.until_stopped(), asyncio.TaskGroup() as beside:
                 ended = await self.agent.run(job, work, teller, beside, adopts=adopts)
@@ -223,7 +231,7 @@ class Runner:
         if following is None or not has_turn or following.action.worker_id not in self.serves:
             return None, teller
         ahead = asyncio.get_running_loop().create_future()
-        start = replace(self._teller(following.key, following.action), ahead=ahead)
+        start = replace(self._teller(following.key, following.action, before=attempt.action), ahead=ahead)
         job = self._begin_action(following, start)
         return job, teller if job is None else replace(teller, following=start)
 
@@ -241,5 +249,6 @@ class Runner:
     def _work(self, key: RunKey, of: Action) -> run_spec.Work:
         return action.work_of(key, of, self.runtime, self.files)
 
-    def _teller(self, key: RunKey, of: Action) -> action.ActionReporter:
-        return action.ActionReporter(self.api, self.lease, key, of)
+    def _teller(self, key: RunKey, of: Action, *, before: Action | None = None) -> action.ActionReporter:
+        document = shared_document.SharedDocument(self.documents, self.files, key, of, before=before)
+        return action.ActionReporter(self.api, self.lease, key, of, document)

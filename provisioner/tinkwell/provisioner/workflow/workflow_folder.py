@@ -17,6 +17,12 @@ class Files(reboot.Notes, Protocol):
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
         """Return where a workflow's files on a worker are; it need not exist."""
 
+    def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
+        """Write the document that the workflow's actions share; with None see that there is one. Raises `OSError`."""
+
+    def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
+        """Return the document, None for none; of a larger one a byte more than `max_bytes`. Raises `OSError`."""
+
     def workflows(self) -> list[str]:
         """Return the ids of all workflows that have files here."""
 

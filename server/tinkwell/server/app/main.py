@@ -42,6 +42,7 @@ from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.secret.service.rekey import Outcome, Rekey
 from tinkwell.server.settings import Settings
 from tinkwell.server.template.room import TemplateRoom
+from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.tink.edge import Edge
 from tinkwell.server.workflow.room import WorkflowRoom
 from tinkwell.server.workflow.service.upkeep import Upkeep
@@ -107,7 +108,9 @@ async def serve(
         pool = engine.create(database_url, pool_size=settings.pool_size)
         stack.push_async_callback(pool.dispose)
         log = await stack.enter_async_context(PostgresLog(database_url, table_readers=settings.catchup_readers).open())
-        server = _Server(settings, Database(pool), log, SecretService(known), shares_port=shares_port)
+        rendering = await stack.enter_async_context(Rendering())
+        database = Database(pool)
+        server = _Server(settings, database, log, SecretService(known), rendering, shares_port=shares_port)
         await server.run(ready, side)
 
 
@@ -180,7 +183,14 @@ class _Server:
     """Everything of one process that lives as long as it does."""
 
     def __init__(
-        self, settings: Settings, database: Database, log: PostgresLog, secrets: SecretService, *, shares_port: bool
+        self,
+        settings: Settings,
+        database: Database,
+        log: PostgresLog,
+        secrets: SecretService,
+        rendering: Rendering,
+        *,
+        shares_port: bool,
     ) -> None:
         self._settings = settings
         self._shares_port = shares_port
@@ -188,10 +198,11 @@ class _Server:
         self._log = EventLog(settings, database, log)
         watches = Watches(self._log.watches)
         hardware = HardwareRoom(database, watches)
-        template = TemplateRoom(database, watches)
+        template = TemplateRoom(database, watches, rendering)
         workflow = WorkflowRoom(
             database,
             watches,
+            rendering,
             retention_seconds=settings.workflow_retention_seconds,
             interval_seconds=settings.retention_interval_seconds,
         )
@@ -216,6 +227,8 @@ class _Server:
             )
         self._registry = self._register(functools.partial(metric.working, lease.service, workflow.service))
         self._health = Health()
+        # Whoever connects to a port of the server is answered.
+        self._serves = asyncio.Event()
 
     def _register(self, working: metric.Collect) -> prometheus_client.CollectorRegistry:
         registry, log = metric.create_registry(), self._log
@@ -250,6 +263,7 @@ class _Server:
                     await asyncio.sleep(_LOOK_SECONDS)
                 self._set_health(health_pb2.HealthCheckResponse.SERVING)
                 addresses = {"grpc": grpc_address, "http": http_address, "tink": tink_address}
+                self._serves.set()
                 logger.info("the server is ready", extra={name: where for name, where in addresses.items() if where})
                 if ready is not None:
                     ready(Addresses(grpc=grpc_address, http=http_address, tink=tink_address))
@@ -258,7 +272,7 @@ class _Server:
     def _http(self, probe: Probe) -> HttpListener:
         phone_home = hardware_room.phone_home(self._settings, self._database)
         application = create_application(probe, version=metadata.version("tinkwell"), phone_home=phone_home)
-        certificate.add_to(application, self._settings.tink_bundle)
+        certificate.add_to(application, self._settings.tink_bundle, serves=self._serves)
         return HttpListener(application, host=self._settings.host, port=self._settings.http_port)
 
     @asynccontextmanager

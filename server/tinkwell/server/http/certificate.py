@@ -15,13 +15,18 @@ from tinkwell.core import errors
 logger = logging.getLogger(__name__)
 
 # The file may hold the private key as well, which must not leave this machine.
+# A server that has not begun by then is not waited for any longer.
+_PATIENCE_SECONDS = 20.0
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
-def add_to(application: Starlette, path: Path | None) -> None:
-    """Let `/cert` tell the certificates of a file, where there is one. Raises as `Bundle` does."""
+def add_to(application: Starlette, path: Path | None, *, serves: asyncio.Event) -> None:
+    """Let `/cert` tell the certificates of a file, where there is one, once the port for the tools answers.
+
+    Raises as `Bundle` does.
+    """
     if path is not None:
-        application.routes.append(Route("/cert", Bundle(path).answer))
+        application.routes.append(Route("/cert", Bundle(path, serves).answer))
 
 
 class Bundle:
@@ -30,17 +35,28 @@ class Bundle:
     A renewed file is read again; while it cannot be, the former certificates are told, as they are also shown.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, serves: asyncio.Event) -> None:
         self._path = path
+        self._serves = serves
         self._known = _certificates(path)
 
     async def answer(self, request: Request) -> Response:
-        """Answer with the bundle. Tinkerbell's tools break down where there is no certificate in the answer."""
+        """Answer with the bundle, once whoever has it may connect.
+
+        Tinkerbell's tools connect as soon as they have it, and give up if they cannot. They break down where there is
+        no certificate in the answer, and do not look at its status.
+        """
+        status = 200
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._serves.wait()
+        except TimeoutError:
+            status = 503
         try:
             self._known = await asyncio.to_thread(_certificates, self._path)
         except (OSError, errors.Unavailable) as error:
             logger.warning("the certificate cannot be read again", extra={"cause": str(error)})
-        return Response(self._known, media_type="application/x-pem-file")
+        return Response(self._known, status, media_type="application/x-pem-file")
 
 
 def _certificates(path: Path) -> bytes:

@@ -8,13 +8,14 @@ from tinkwell.server.rpc.room import Room
 from tinkwell.server.rpc.watch import Watches
 from tinkwell.server.template.api.servicer import TemplateServicer
 from tinkwell.server.template.service.operations import TemplateService
+from tinkwell.server.template.service.rendering import Rendering
 
 
 class TemplateRoom(Room):
     """Templates over gRPC."""
 
-    def __init__(self, database: Database, watches: Watches) -> None:
-        self.service = TemplateService(database)
+    def __init__(self, database: Database, watches: Watches, rendering: Rendering) -> None:
+        self.service = TemplateService(database, rendering)
         add = functools.partial(
             template_service_pb2_grpc.add_TemplateServiceServicer_to_server, TemplateServicer(self.service, watches)
         )

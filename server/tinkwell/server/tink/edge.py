@@ -24,6 +24,7 @@ from tinkwell.server.tink.event import EventsServicer
 from tinkwell.server.tink.feed import Feed
 from tinkwell.server.tink.hardware import HardwareServicer
 from tinkwell.server.tink.template import TemplateServicer
+from tinkwell.server.tink.worker_id import WorkerIds
 from tinkwell.server.tink.workflow import WorkflowServicer
 from tinkwell.server.workflow.service.data import WorkflowDataService
 from tinkwell.server.workflow.service.operations import WorkflowService
@@ -88,7 +89,7 @@ class Edge:
         hardware_pb2_grpc.add_HardwareServiceServicer_to_server(HardwareServicer(self._hardware, self._feed), server)
         template_pb2_grpc.add_TemplateServiceServicer_to_server(TemplateServicer(self._templates), server)
         workflow_pb2_grpc.add_WorkflowServiceServicer_to_server(
-            WorkflowServicer(self._workflows, self._data, self._dispatch), server
+            WorkflowServicer(self._workflows, self._data, self._dispatch, WorkerIds(self._hardware)), server
         )
         events_pb2_grpc.add_EventsServiceServicer_to_server(EventsServicer(self._feed), server)
         if has_reflection:

@@ -34,10 +34,10 @@ class HardwareServicer(hardware_pb2_grpc.HardwareServiceServicer):
         return pb.Empty()
 
     async def ByMAC(self, request: pb.GetRequest, context: Context) -> pb.Hardware:
-        return message.hardware(await self._service.find("mac", request.mac))
+        return message.found_by_mac(await self._service.find("mac", request.mac), request.mac)
 
     async def ByIP(self, request: pb.GetRequest, context: Context) -> pb.Hardware:
-        return message.hardware(await self._service.find("ip", request.ip))
+        return message.found_by_ip(await self._service.find("ip", request.ip), request.ip)
 
     async def ByID(self, request: pb.GetRequest, context: Context) -> pb.Hardware:
         return message.hardware(await self._service.find("id", request.id))

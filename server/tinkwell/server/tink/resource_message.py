@@ -9,6 +9,7 @@ from tinkwell.core import errors
 from tinkwell.core.hardware import network
 from tinkwell.core.hardware.record import Hardware
 from tinkwell.core.template.record import Template
+from tinkwell.core.value import parse
 from tinkwell.server.hardware.api import message as hardware_message
 from tinkwell.server.hardware.service.check import Sent
 from tinkwell.server.rpc import timestamp
@@ -43,6 +44,27 @@ def hardware(machine: Hardware) -> hardware_pb2.Hardware:
         metadata=machine.metadata,
         network=hardware_pb2.Hardware.Network(interfaces=map(_interface, machine.network.interfaces)),
     )
+
+
+def found_by_mac(machine: Hardware, mac: str) -> hardware_pb2.Hardware:
+    """Write the machine of a MAC address, which it has as it was asked for.
+
+    Tinkerbell's command line shows the interface whose address equals its argument byte by byte, and no other.
+    """
+    written, address = hardware(machine), parse.parse_mac("mac", mac)
+    for interface in written.network.interfaces:
+        if interface.dhcp.mac == address:
+            interface.dhcp.mac = mac
+    return written
+
+
+def found_by_ip(machine: Hardware, ip: str) -> hardware_pb2.Hardware:
+    """Write the machine of an IP address, likewise."""
+    written, address = hardware(machine), parse.parse_ip("ip", ip)
+    for interface in written.network.interfaces:
+        if interface.dhcp.ip.address == address:
+            interface.dhcp.ip.address = ip
+    return written
 
 
 def template(found: Template) -> template_pb2.WorkflowTemplate:

@@ -11,8 +11,11 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.record import Progress
 from tinkwell.server.rpc import auth, interceptor
 from tinkwell.server.rpc.interceptor import Context
+from tinkwell.server.tink import container_name
 from tinkwell.server.tink import workflow_message as message
 from tinkwell.server.tink.dispatch import Dispatch
+from tinkwell.server.tink.worker_document import WorkerDocuments
+from tinkwell.server.tink.worker_id import WorkerIds
 from tinkwell.server.workflow.service.data import WorkflowDataService
 from tinkwell.server.workflow.service.operations import WorkflowService
 from tinkwell.server.workflow.service.report import ActionReport
@@ -21,10 +24,14 @@ from tinkwell.server.workflow.service.report import ActionReport
 class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
     """Translates between protobuf and the services."""
 
-    def __init__(self, workflows: WorkflowService, data: WorkflowDataService, dispatch: Dispatch) -> None:
+    def __init__(
+        self, workflows: WorkflowService, data: WorkflowDataService, dispatch: Dispatch, workers: WorkerIds
+    ) -> None:
         self._workflows = workflows
         self._data = data
         self._dispatch = dispatch
+        self._workers = workers
+        self._documents = WorkerDocuments(workflows, data, workers)
 
     async def CreateWorkflow(self, request: pb.CreateRequest, context: Context) -> pb.CreateResponse:
         created = await self._workflows.create(
@@ -57,27 +64,43 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
     async def GetWorkflowContextList(
         self, request: pb.WorkflowContextRequest, context: Context
     ) -> pb.WorkflowContextList:
-        found = await self._workflows.progress_of_worker(request.worker_id)
+        found = await self._workflows.progress_of_worker(await self._workers.resolve(request.worker_id))
         return pb.WorkflowContextList(workflow_contexts=map(message.context, found))
 
     def GetWorkflowContexts(  # type: ignore[override]  # writes its responses by itself
         self, request: pb.WorkflowContextRequest, context: Context
     ) -> Awaitable[None]:
-        async def write(progress: Progress) -> None:
-            await interceptor.write(context, message.context(progress), interceptor.WRITE_TIMEOUT_SECONDS)
+        return self._serve(request, context)
 
-        return self._dispatch.serve(request.worker_id, write)
+    async def _serve(self, request: pb.WorkflowContextRequest, context: Context) -> None:
+        async def write(progress: Progress) -> None:
+            await interceptor.write(context, message.work(progress), interceptor.WRITE_TIMEOUT_SECONDS)
+
+        await self._dispatch.serve(await self._workers.greet(context.peer(), request.worker_id), write)
 
     async def GetWorkflowActions(self, request: pb.WorkflowActionsRequest, context: Context) -> pb.WorkflowActionList:
         workflow = await self._workflows.get(request.workflow_id)
         actions = await self._workflows.list_actions(request.workflow_id)
-        limit = workflow.global_timeout_seconds
-        return pb.WorkflowActionList(
-            action_list=[message.action(action, global_timeout_seconds=limit) for action in actions]
-        )
+        told = pb.WorkflowActionList()
+        for action, name in zip(actions, container_name.told(actions), strict=True):
+            worker_id = self._workers.spelled(context.peer(), action.worker_id)
+            told.action_list.append(
+                message.action(
+                    action, name=name, worker_id=worker_id, global_timeout_seconds=workflow.global_timeout_seconds
+                )
+            )
+        return told
 
     async def ReportActionStatus(self, request: pb.WorkflowActionStatus, context: Context) -> pb.Empty:
         report, actor = message.report(request), auth.actor(context)
+        report = dataclasses.replace(report, worker_id=await self._workers.resolve(report.worker_id))
+        try:
+            await self._report(report, actor)
+        except errors.NotFound as missing:
+            await self._report(await self._by_own_name(report, missing), actor)
+        return pb.Empty()
+
+    async def _report(self, report: ActionReport, actor: str) -> None:
         try:
             await self._workflows.report(report, actor=actor)
         except errors.IllegalTransition:
@@ -86,12 +109,21 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
             started = dataclasses.replace(report, state=State.RUNNING, seconds=0, message="")
             await self._workflows.report(started, actor=actor)
             await self._workflows.report(report, actor=actor)
-        return pb.Empty()
+
+    async def _by_own_name(self, report: ActionReport, missing: errors.NotFound) -> ActionReport:
+        """Return a report with the action's own name, where it has the one that the worker was told; raises `missing`
+        where it has neither.
+        """
+        if missing.resource_type == "ACTION":
+            actions = await self._workflows.list_actions(report.workflow_id)
+            if (action := container_name.find(actions, report.task_name, report.action_name)) is not None:
+                return dataclasses.replace(report, action_name=action.name)
+        raise missing
 
     async def _is_unsaid_start(self, report: ActionReport) -> bool:
         """Whether a worker tells the end of an action whose start it has not told.
 
-        A worker that goes on with an action that was running tells no start of the actions after it.
+        A worker that was told of a running action, by a former release, tells no start of the actions after it.
         """
         if report.state is State.RUNNING:
             return False
@@ -101,7 +133,10 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
 
     async def GetWorkflowData(self, request: pb.GetWorkflowDataRequest, context: Context) -> pb.GetWorkflowDataResponse:
         try:
-            found = await self._data.get_data(request.workflow_id, request.version)
+            if request.version:
+                found = await self._data.get_data(request.workflow_id, request.version)
+            else:
+                found = await self._documents.find(request.workflow_id)
         except errors.NotFound as missing:
             return _nothing(missing)
         return pb.GetWorkflowDataResponse(data=found.text.encode(), version=found.version)
@@ -121,7 +156,7 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
         return pb.GetWorkflowDataResponse(version=await self._data.get_version(request.workflow_id))
 
     async def UpdateWorkflowData(self, request: pb.UpdateWorkflowDataRequest, context: Context) -> pb.Empty:
-        await self._data.update(
+        await self._documents.take(
             request.workflow_id, metadata=request.metadata, data=request.data, actor=auth.actor(context)
         )
         return pb.Empty()

@@ -48,19 +48,31 @@ def context(progress: Progress) -> pb.WorkflowContext:
     return written
 
 
-def action(found: Action, *, global_timeout_seconds: int) -> pb.WorkflowAction:
-    """Write an action for a worker.
+def work(progress: Progress) -> pb.WorkflowContext:
+    """Write how far a workflow is for the worker that is to act on it.
+
+    An action that was running is one that is still to be run: a worker that hears of a running one tells the start of
+    none from there on, so that nobody knows what it does, and no timeout counts.
+    """
+    written = context(progress)
+    if written.current_action_state == pb.STATE_RUNNING:
+        written.current_action_state = pb.STATE_PENDING
+    return written
+
+
+def action(found: Action, *, name: str, worker_id: str, global_timeout_seconds: int) -> pb.WorkflowAction:
+    """Write an action for a worker, with the name and the id that it can do something with.
 
     Workers take a timeout of 0 for an hour, so an action without one gets the workflow's, where there is that. Hooks
     are left out: a worker that has one to run after a failure breaks down before it reports the failure.
     """
     return pb.WorkflowAction(
         task_name=found.task_name,
-        name=found.name,
+        name=name,
         image=found.image,
         timeout=found.timeout_seconds or global_timeout_seconds,
         command=found.command,
-        worker_id=found.worker_id,
+        worker_id=worker_id,
         volumes=found.volumes,
         environment=found.environment,
         pid=found.pid,

@@ -6,6 +6,7 @@ from tinkwell.api.v1 import workflow_service_pb2, workflow_service_pb2_grpc
 from tinkwell.server.database.database import Database
 from tinkwell.server.rpc.room import Room
 from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.workflow.api.servicer import WorkflowServicer
 from tinkwell.server.workflow.service.data import WorkflowDataService
 from tinkwell.server.workflow.service.machine_hold import MachineHolds
@@ -18,9 +19,15 @@ class WorkflowRoom(Room):
     """Workflows over gRPC."""
 
     def __init__(
-        self, database: Database, watches: Watches, *, retention_seconds: float, interval_seconds: float
+        self,
+        database: Database,
+        watches: Watches,
+        rendering: Rendering,
+        *,
+        retention_seconds: float,
+        interval_seconds: float,
     ) -> None:
-        self.service = WorkflowService(database, retention_seconds=retention_seconds)
+        self.service = WorkflowService(database, rendering, retention_seconds=retention_seconds)
         self.upkeep = Upkeep(database, age_seconds=retention_seconds, interval_seconds=interval_seconds)
         self.data = WorkflowDataService(database)
         self.machines = MachineHolds(database)

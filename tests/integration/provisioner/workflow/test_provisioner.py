@@ -139,14 +139,29 @@ async def test_a_workflow_of_three_tasks_on_two_machines_runs_in_order(
     async with provisioner(place, server, agent_for=MACHINES) as process:
         await reaches(server, workflow, State.SUCCEEDED)
         lines = texts(server, workflow)
-        assert sorted(lines[1:3]) == ["oops", "second"]
-        assert [lines[0], *lines[3:]] == ["first hello", "third", "x"]
+        # Of the other machine's files there is none but the document that all share.
+        assert sorted(lines[1:4]) == ["data", "oops", "second"]
+        assert [lines[0], *lines[4:]] == ["first hello", "third", "x"]
         await is_clear(place)
         await eventually(lambda: not list((place.state_dir / "workflows").iterdir()))
         process.send_signal(signal.SIGTERM)
         assert await exit_code(process) == 0
     states = [(entry.action_name, entry.state) for entry in server.world.journal]
     assert states == [(name, state) for name in "012" for state in (State.RUNNING, State.SUCCEEDED)]
+
+
+async def test_actions_share_a_document_on_whichever_machines_they_run(
+    place: Place, server: testing.FakeServer
+) -> None:
+    workflow = add_workflow(
+        server,
+        place.action("cat $WORKFLOW_DIR/data; echo '{\"n\": 1}' > $WORKFLOW_DIR/data"),
+        dataclasses.replace(place.action("cat $WORKFLOW_DIR/data"), worker_id=MACHINES[1]),
+    )
+    async with provisioner(place, server, agent_for=MACHINES):
+        await reaches(server, workflow, State.SUCCEEDED)
+    assert texts(server, workflow) == ["{}", '{"n": 1}']
+    assert [data for data, _ in server.world.documents[workflow.id]] == [b'{"n": 1}\n']
 
 
 async def test_a_failing_action_fails_the_workflow(place: Place, server: testing.FakeServer) -> None:

@@ -32,6 +32,12 @@ class Files:
     def workflow_dir(self, workflow_id: str, worker_id: str) -> Path:
         return Path("/no/folder")
 
+    def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
+        pass
+
+    def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
+        return None
+
     def workflows(self) -> list[str]:
         return []
 

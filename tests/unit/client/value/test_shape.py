@@ -139,7 +139,7 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
     ),
     (Change(7), {"revision": 7}),
     (Change(7, 2), {"revision": 7, "version": 2}),
-    (Reported(0, 2, 1.5), {"revision": 0, "attempt": 2, "remaining_seconds": 1.5}),
+    (Reported(0, 2, 1.5), {"revision": 0, "attempt": 2, "remaining_seconds": 1.5, "data_version": 0}),
     (
         LogLine("a1", 1, 2, "text", LogStream.STDERR),
         {

@@ -10,11 +10,13 @@ from tinkwell.core import errors
 from tinkwell.core.template import tree
 from tinkwell.core.template.gotemplate import output
 
+SMALL = tree.Bounds(nodes=1_000, characters=2_000)
 
-def compose(text: str, *, allows_repeated_keys: bool = False) -> tree.Node | None:
+
+def compose(text: str, *, allows_repeated_keys: bool = False, bounds: tree.Bounds = tree.FULL) -> tree.Node | None:
     writer = output.Writer(text)
     writer.write_text(text, 0)
-    return tree.compose("data", writer.output(), allows_repeated_keys=allows_repeated_keys)
+    return tree.compose("data", writer.output(), allows_repeated_keys=allows_repeated_keys, bounds=bounds)
 
 
 def plainly(node: tree.Node | None) -> object:
@@ -30,9 +32,9 @@ def plainly(node: tree.Node | None) -> object:
             return {key: plainly(entry.node) for key, entry in node.entries.items()}
 
 
-def refusal(text: str) -> str:
+def refusal(text: str, *, bounds: tree.Bounds = tree.FULL) -> str:
     with pytest.raises(errors.InvalidField) as refused:
-        compose(text)
+        compose(text, bounds=bounds)
     (violation,) = refused.value.violations
     assert violation.field == "data"
     return violation.description
@@ -77,6 +79,7 @@ def test_a_document_keeps_its_source_texts(text: str, expected: object) -> None:
         ("a: |x", "line 1, column 5", "not YAML"),
         ("%YAML 3.0\n---\na: b", "line 1, column 1", "not YAML"),
         ("%YAML 1.9\n---\na: b", "line 1, column 1", "not YAML"),
+        (f"%YAML 1.{'1' * 5_000}\n---\na: b", "line 1, column 1", "neither 1.1 nor 1.2 (not YAML)"),
         ("a: b\nc: d\na: e", "line 3, column 1", 'the key "a" occurs twice'),
         ("{a: 1, 'a': 2}", "line 1, column 8", 'the key "a" occurs twice'),
         ("b: &b {}\nc: {<<: *b, <<: *b}", "line 2, column 13", "<< occurs twice"),
@@ -115,10 +118,12 @@ def test_a_hostile_document_is_refused_with_its_place(text: str, place: str, pro
     assert len(description) < 200
 
 
-def test_a_document_of_too_many_parts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "MAX_NODES", 1_000)
-    assert plainly(compose("[" + "1," * 999 + "]")) == ["1"] * 999
-    assert refusal("[" + "1," * 1_000 + "]").startswith("line 1, column 2000: has more than 1,000 texts, lists")
+def test_a_document_of_too_many_parts_is_refused() -> None:
+    assert plainly(compose("[" + "1," * 999 + "]", bounds=SMALL)) == ["1"] * 999
+    assert refusal("[" + "1," * 1_000 + "]", bounds=SMALL).startswith(
+        "line 1, column 2000: has more than 1,000 texts, lists"
+    )
+    assert refusal(f"[{'x' * 2_001}]", bounds=SMALL).startswith("line 1, column 2: has more than 2,000 characters")
 
 
 def test_an_alias_bomb_is_refused_before_it_explodes() -> None:

@@ -234,6 +234,16 @@ def test_time_changes_nothing_before_the_grace_after_a_running_actions_deadline_
     assert transition.remaining_seconds(workflow(), acts) == deadline.GRACE_SECONDS - 0.5
 
 
+def test_who_holds_no_lease_has_longer_to_say_how_it_ended() -> None:
+    patience = deadline.grace(is_leased=False)
+    assert patience > deadline.grace(is_leased=True) == deadline.GRACE_SECONDS
+    acts = [action(0, RUNNING, remaining_seconds=1.0 - patience, grace_seconds=patience), action(1)]
+    assert transition.expire(workflow(), acts) == Changes()
+    assert transition.remaining_seconds(workflow(), acts) == 1.0
+    late = [action(0, RUNNING, remaining_seconds=-patience, grace_seconds=patience), action(1)]
+    assert cause(transition.expire(workflow(), late)).reason is transition.Reason.ACTION_TIMEOUT
+
+
 def test_a_running_action_whose_worker_is_silent_times_out_after_its_deadline() -> None:
     acts = [action(0, RUNNING, remaining_seconds=-1.0), action(1)]
     changes = transition.expire(workflow(remaining=50.0), acts)

@@ -98,3 +98,31 @@ async def test_output_that_the_server_fails_on_does_not_hold_up_the_action(stage
         await run.write("x\n")
         await run.exit(0)
         await stage.reaches("w", SUCCEEDED)
+
+
+async def test_a_progress_is_sent_at_once_and_then_as_often_as_a_second_passes(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_shipper, "OPEN_SECONDS", 3600.0)
+
+    def told() -> list[tuple[int, str, bool]]:
+        return [(line.number, line.text, line.is_open) for line in stage.server.lines.get("w-0", ())]
+
+    async with stage.provisioner():
+        stage.server.add_workflow("w", action())
+        run = await stage.run_of("w-0")
+        await run.write("1 %\r")
+        await eventually(lambda: told() == [(1, "1 %", True)])
+        for number in range(2, 1000):
+            await run.write(f"{number} %\r")
+        await stage.rest()
+        assert told() == [(1, "1 %", True)]
+        monkeypatch.setattr(output_shipper, "OPEN_SECONDS", 0.01)
+        await run.write("done\n50 %\r")
+        await eventually(lambda: told() == [(1, "done", False), (2, "50 %", True)])
+        await run.write("51 %\r")
+        await eventually(lambda: told() == [(1, "done", False), (2, "51 %", True)])
+        await run.exit(0)
+        await stage.reaches("w", SUCCEEDED)
+    assert told() == [(1, "done", False), (2, "51 %", False)]
+    assert len(stage.server.batches) < 10

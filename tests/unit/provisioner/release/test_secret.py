@@ -22,7 +22,7 @@ from tinkwell.core.secret import text
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.release.lifecycle.occasion import Emitted
 from tinkwell.provisioner.release.secret import Secrets
-from tinkwell.provisioner.runtime import output
+from tinkwell.provisioner.runtime import output, stream_line
 from tinkwell.provisioner.runtime.output import OutputLine
 
 PASSWORD, GENERATED = "hunter22-é", "generated 4711"
@@ -310,7 +310,7 @@ async def masked(secrets: Secrets, printed: str) -> list[OutputLine]:
 
 async def test_a_secret_is_masked_also_where_a_line_that_is_too_long_is_cut() -> None:
     secrets = Secrets(["0123456789abcdefghij"])
-    for before in range(output.MAX_LINE_BYTES - 25, output.MAX_LINE_BYTES + 5):
+    for before in range(stream_line.MAX_LINE_BYTES - 25, stream_line.MAX_LINE_BYTES + 5):
         lines = await masked(secrets, "x" * before + "0123456789abcdefghij" + "y" * 20 + "\nnext 0123456789abcdefghij")
         assert [line.number for line in lines] == list(range(1, len(lines) + 1))
         whole = "".join(line.text for line in lines)
@@ -329,10 +329,22 @@ async def test_a_secret_that_is_longer_than_a_line_is_masked_in_all_parts() -> N
     secrets.close()
 
 
+async def test_a_secret_is_masked_in_a_progress_as_well_however_much_of_it_is_written() -> None:
+    secret = "0123456789abcdefghij"
+    secrets = Secrets([secret])
+    for written in range(len(secret) + 1):
+        for line in await masked(secrets, f"1 %\rkey {secret[:written]}"):
+            assert secret[:8] not in line.text or not line.is_open
+    lines = await masked(secrets, f"{'x' * (stream_line.MAX_LINE_BYTES - 10)}{secret}\r2 %")
+    assert all("abcdef" not in line.text for line in lines)
+    assert lines[-1].text == "2 %"
+    secrets.close()
+
+
 async def test_a_line_that_masks_make_longer_is_no_longer_than_lines_may_be() -> None:
     secrets = Secrets(["secret"])
-    (line,) = await masked(secrets, "secret-" * (output.MAX_LINE_BYTES // 7))
-    assert len(line.text.encode()) <= output.MAX_LINE_BYTES
+    (line,) = await masked(secrets, "secret-" * (stream_line.MAX_LINE_BYTES // 7))
+    assert len(line.text.encode()) <= stream_line.MAX_LINE_BYTES
     assert line.text.startswith("•••-•••-")
     secrets.close()
 

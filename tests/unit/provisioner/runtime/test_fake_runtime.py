@@ -19,7 +19,8 @@ SAID: dict[Program, list[tuple[LogStream, bytes | str]]] = {
     Program.GREET: [(STDOUT, "one\n"), (STDERR, "two\n"), (STDOUT, "three, unended")],
     Program.FAIL: [(STDERR, "broken\n")],
     Program.WAIT: [(STDOUT, "waiting\n")],
-    Program.SHOUT: [(STDOUT, (b"0123456789" * 7 + b"\n") * 160_000)],
+    Program.SHOUT: [(STDOUT, (b"0123456789" * 7 + b"\n") * 160_000 + b"why\n")],
+    Program.ADVANCE: [(STDOUT, "1 %\r")],
     Program.MUMBLE: [(STDOUT, b"caf\303\251 \377 \000 end\n")],
     Program.LONG: [(STDOUT, "z" * 40_000 + "\n")],
     Program.SAY_NINE: [(STDOUT, "123456789")],
@@ -95,6 +96,9 @@ class FakeHarness:
         if program in (Program.WAIT, Program.ECHO_AND_WAIT):
             await resumed.wait()
             await run.write("resumed\n")
+        if program is Program.ADVANCE:
+            await resumed.wait()
+            await run.write("50 %\rdone\nend\n")
         while program is Program.FLOOD_STDOUT and run.ending is None:
             await run.write(bytes(100_000))
         if program is not Program.STUBBORN:

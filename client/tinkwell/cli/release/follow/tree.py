@@ -5,11 +5,11 @@ version counts. It knows no clock and reads nothing by itself.
 """
 
 import dataclasses
-from collections import deque
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
+from tinkwell.cli.shell import log_line
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.release import walk
 from tinkwell.core.release.kinds import NodeKind, NodeState, StepKind
@@ -42,7 +42,7 @@ class Tree:
         self._steps: dict[str, dict[int, Step]] = {}
         self._runs: dict[str, LifecycleRun] = {}
         # By the path of their node: who printed the lines, and the last of them.
-        self._tails: dict[str, tuple[tuple[str, int], deque[str]]] = {}
+        self._tails: dict[str, tuple[tuple[str, int], log_line.Tail]] = {}
         # Nodes with their steps in the order of the plan, and those of which that is not what is known any more.
         self._whole: dict[str, Node] = {}
         self._stale: set[str] = set()
@@ -151,15 +151,15 @@ class Tree:
         known = self._tails.get(line.path)
         printer = (line.step_id, line.attempt)
         if known is None or known[0] != printer:
-            known = self._tails[line.path] = printer, deque(maxlen=TAIL_LINES)
-        known[1].append(line.text)
+            known = self._tails[line.path] = printer, log_line.Tail(TAIL_LINES)
+        known[1].add(line)
 
     def tail(self, node: "Node") -> list[str]:
         """Give the last output lines of a node: all that are kept of one that failed, one of one that works."""
         known = self._tails.get(node.path)
         if known is None or (node.state is not NodeState.FAILED and node.state not in _WORKING):
             return []
-        return list(known[1])[0 if node.state is NodeState.FAILED else -1 :]
+        return known[1].texts()[0 if node.state is NodeState.FAILED else -1 :]
 
     def current_step(self, node: "Node") -> "Step | None":
         """Give the step of a node that runs, or is about to run once more; None where none is known."""

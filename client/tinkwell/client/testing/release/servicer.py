@@ -17,9 +17,9 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2, release_service_pb2_grpc
 from tinkwell.api.v1 import release_service_pb2 as pb
 from tinkwell.client.release import message
-from tinkwell.client.release.model import Chart, Node, Operation, Release, Step
+from tinkwell.client.release.model import Chart, Node, Operation, Release, Step, StepLogLine
 from tinkwell.client.release.report import report as read_report
-from tinkwell.client.testing import encode
+from tinkwell.client.testing import encode, output
 from tinkwell.client.testing.release import change as release_change
 from tinkwell.client.testing.release import looking, secret
 from tinkwell.client.testing.release import request as release_request
@@ -184,12 +184,11 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def WatchLogs(
         self, request: pb.WatchStepLogsRequest, context: Any
     ) -> AsyncIterator[pb.WatchStepLogsResponse]:
-        sent = 0
+        told = output.Told()
         while True:
             changed = self._world.log.changed
             found = self._operation(request.operation_id)
-            lines = self._book.lines.get(found.id, [])[sent:]
-            sent += len(lines)
+            lines = told.news(self._book.lines.get(found.id, []), _place)
             if wanted := [line for line in lines if request.path in ("", line.path)]:
                 yield pb.WatchStepLogsResponse(lines=[encode.fill(pb.StepLogLine(), line) for line in wanted])
             if not lines and (found.state.is_final or not request.follow):
@@ -313,14 +312,14 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
     async def AppendLogs(self, request: pb.AppendStepLogsRequest, context: Any) -> pb.AppendStepLogsResponse:
         found = self._operation(request.operation_id)
         known = self._book.lines.setdefault(found.id, [])
-        numbers = {(line.step_id, line.attempt, line.number) for line in known}
-        for line in map(message.log_line, request.lines):
-            step = self._world.find(Step, line.step_id)
-            if (line.step_id, line.attempt, line.number) not in numbers:
-                created_at = line.created_at or self._world.clock.now()
-                known.append(dataclasses.replace(line, path=step.path, step_name=step.name, created_at=created_at))
+        output.add(known, [self._line(line) for line in map(message.log_line, request.lines)], _place)
         self._world.log.wake()
         return pb.AppendStepLogsResponse(accepted=len(request.lines))
+
+    def _line(self, line: StepLogLine) -> StepLogLine:
+        step = self._world.find(Step, line.step_id)
+        created_at = line.created_at or self._world.clock.now()
+        return dataclasses.replace(line, path=step.path, step_name=step.name, created_at=created_at)
 
     def _named(self, request: Any) -> Release:
         release = release_request.find(
@@ -381,3 +380,7 @@ def _parts(name: str, text: str) -> Iterator[pb.GetWorkResponse]:
     for begin in range(0, len(text), _PART_CHARACTERS):
         part = pb.DocumentPart(name=name, text=text[begin : begin + _PART_CHARACTERS])
         yield pb.GetWorkResponse(document=part)
+
+
+def _place(line: StepLogLine) -> tuple[str, int, int]:
+    return line.step_id, line.attempt, line.number

@@ -18,6 +18,9 @@ from tinkwell.core.value.document import JsonObject
 # By the path of each resource those that it needs, each with the reason, such as "config.url needs bar.outputs.url".
 Needs: TypeAlias = Mapping[str, Mapping[str, str]]
 
+_INPUT = re.compile(r"inputs\s*+\.\s*+(\w+)")
+_OUTPUT = re.compile(r"outputs\s*+\.\s*+(\w+)")
+
 
 class _Side(StrEnum):
     INPUTS = "inputs"
@@ -102,13 +105,21 @@ def _named(manifest: RenderedManifest, chart: str, text: str) -> Iterator[tuple[
     if not manifest.charts:
         return
     if names_inputs(text):
-        yield _Wire(chart, _Side.INPUTS), f"inputs{_member(text, 'inputs')}"
+        yield _Wire(chart, _Side.INPUTS), f"inputs{_member(_INPUT, text)}"
     for child in sorted(named_subcharts(text)):
         if (path := f"{chart}.{child}") in manifest.charts:
-            yield _Wire(path, _Side.OUTPUTS), f"{child}.outputs{_member(text, rf'{re.escape(child)}.*?outputs')}"
+            yield _Wire(path, _Side.OUTPUTS), f"{child}.outputs{_output(text, child)}"
 
 
-def _member(text: str, before: str) -> str:
-    """Return the member that a text names behind something, with a dot before it; empty where it names none."""
-    found = re.search(rf"{before}\s*\.\s*(\w+)", text)
+def _output(text: str, child: str) -> str:
+    """Return the output of a subchart that a text names, with a dot before it; empty where it names none.
+
+    It is looked for in each line once, behind the first place that names the subchart.
+    """
+    behind = (line.partition(child)[2] for line in text.split("\n"))
+    return next(filter(None, (_member(_OUTPUT, each) for each in behind)), "")
+
+
+def _member(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
     return f".{found[1]}" if found else ""

@@ -1,56 +1,112 @@
 """Runs a Go template over values, within bounds that no template and no value can pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate import function
+from tinkwell.core.template.gotemplate import function, text_function
 from tinkwell.core.template.gotemplate import node as gotemplate_node
+from tinkwell.core.template.gotemplate.budget import FULL, Allowance, Budget
 from tinkwell.core.template.gotemplate.fault import BadArgument, Fault
-from tinkwell.core.template.gotemplate.output import Output, Writer
+from tinkwell.core.template.gotemplate.output import MAX_LEAD, Output, Writer
 from tinkwell.core.value import document
 from tinkwell.core.value import parse as value
 
-MAX_STEPS = 1_000_000
-# One step is charged for so many characters or items that a function looks at, or that it writes.
-_READ_A_STEP = 64
-_WRITTEN_A_STEP = 8
-
 Value = gotemplate_node.Value
 
+# Control structures and definitions nest so deeply while they run, each definition within the one that inserts it.
+MAX_DEPTH = 100
+_STEPS_AN_INSERT = 4
 
-def execute(text: str, nodes: Sequence[gotemplate_node.Node], values: Mapping[str, Value]) -> Output:
+
+def execute(
+    text: str,
+    tree: gotemplate_node.Tree,
+    values: Mapping[str, Value],
+    allowance: Allowance = FULL,
+) -> Output:
     """Run a template over its values.
 
-    Raises Fault at the first mistake, at a key that the values do not have, and after MAX_STEPS steps.
+    Raises Fault at the first mistake, and at a key that the values do not have; `budget.Exhausted` where it
+    costs more than it may.
     """
     root = dict(values)
-    evaluation = _Evaluation(Writer(text), root)
-    evaluation.run(nodes, root)
+    evaluation = _Evaluation(Writer(text), tree.definitions, root, Budget(allowance))
+    evaluation.run(tree.nodes, root)
     return evaluation.writer.output()
 
 
-@dataclass(slots=True)
-class _Binding:
-    name: str
-    value: Value
+def check_depth(depth: int, offset: int) -> None:
+    """Refuse what nests too deeply while it runs; raises Fault."""
+    if depth > MAX_DEPTH:
+        raise Fault(f"actions and templates nest deeper than {MAX_DEPTH} levels while they run", offset=offset)
+
+
+class _Variables:
+    """The variables that are known: of those that share a name, the one that was made last."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        # A look-up costs the same however many there are.
+        self._values: dict[str, list[Value]] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name][-1]
+
+    def make(self, name: str, item: Value) -> None:
+        """Make a variable, which hides others of its name."""
+        self._names.append(name)
+        self._values.setdefault(name, []).append(item)
+
+    def change(self, name: str, item: Value) -> None:
+        """Give a variable another value."""
+        self._values[name][-1] = item
+
+    def forget(self, known: int) -> None:
+        """Forget all but so many that were made first."""
+        while len(self._names) > known:
+            self._values[self._names.pop()].pop()
+
+
+class _Left(Exception):
+    """A `{{break}}`, or a `{{continue}}` (`goes_on`), has left the body of the innermost range."""
+
+    def __init__(self, *, goes_on: bool) -> None:
+        self.goes_on = goes_on
+        super().__init__()
 
 
 class _Evaluation:
     """One run of a template."""
 
-    def __init__(self, writer: Writer, root: dict[str, Value]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        definitions: Mapping[str, Sequence[gotemplate_node.Node]],
+        root: dict[str, Value],
+        budget: Budget,
+    ) -> None:
         self.writer = writer
+        self._definitions = definitions
         self._root = root
-        self._bindings = [_Binding("$", root)]
-        self._steps = 0
+        self._budget = budget
+        self._variables = _Variables()
+        self._variables.make("$", root)
+        self._depth = 0
 
     def run(self, nodes: Sequence[gotemplate_node.Node], dot: Value) -> None:
-        known = len(self._bindings)
-        for node in nodes:
-            self._spend(1, node.offset)
-            self._run_one(node, dot)
-        del self._bindings[known:]
+        known = len(self._variables)
+        self._depth += 1
+        try:
+            for node in nodes:
+                self._budget.spend(1, node.offset)
+                check_depth(self._depth, node.offset)
+                self._run_one(node, dot)
+        finally:
+            self._variables.forget(known)
+            self._depth -= 1
 
     def _run_one(self, node: gotemplate_node.Node, dot: Value) -> None:
         match node:
@@ -61,13 +117,27 @@ class _Evaluation:
             case gotemplate_node.Assign():
                 item = self._pipeline(node.pipeline, dot)
                 if node.is_new:
-                    self._bindings.append(_Binding(node.name, item))
+                    self._variables.make(node.name, item)
                 else:
-                    self._binding(node.name).value = item
+                    self._variables.change(node.name, item)
             case gotemplate_node.Branch():
                 self._branch(node, dot)
             case gotemplate_node.Range():
                 self._range(node, dot)
+            case gotemplate_node.Leave():
+                raise _Left(goes_on=node.goes_on)
+            case gotemplate_node.Insert():
+                self._insert(node, dot)
+
+    def _insert(self, node: gotemplate_node.Insert, dot: Value) -> None:
+        """Write a definition, which sees the value it is given and no variables."""
+        self._budget.spend(_STEPS_AN_INSERT, node.offset)
+        item = self._pipeline(node.pipeline, dot) if node.pipeline else None
+        around = self._variables
+        self._variables = _Variables()
+        self._variables.make("$", item)
+        self.run(self._definitions[node.name], item)
+        self._variables = around
 
     def _print(self, node: gotemplate_node.Print, dot: Value) -> None:
         item = self._pipeline(node.pipeline, dot)
@@ -77,7 +147,14 @@ class _Evaluation:
             raise Fault(
                 f"{value.excerpt(node.source)}: {exc}", offset=node.offset, key=self._path(node.pipeline, dot)
             ) from exc
-        self.writer.write_value(text, node.offset)
+        self._budget.charge(len(text), node.offset)
+        if node.lead is None:
+            self.writer.write_value(text, node.offset)
+        else:
+            original = text.original if isinstance(text, text_function.Indented) else text
+            # Each line is indented as the first one is, which is known only when the text is read as YAML.
+            self._budget.charge(original.count("\n") * MAX_LEAD, node.offset)
+            self.writer.write_block(node.lead, original, node.offset)
 
     def _path(self, pipeline: gotemplate_node.Pipeline, dot: Value) -> tuple[str, ...]:
         """Tell the path of the value that a pipeline names; nothing where it does more than to name one."""
@@ -89,34 +166,39 @@ class _Evaluation:
 
     def _branch(self, node: gotemplate_node.Branch, dot: Value) -> None:
         item = self._pipeline(node.pipeline, dot)
-        known = len(self._bindings)
+        known = len(self._variables)
         if node.name:
-            self._bindings.append(_Binding(node.name, item))
+            self._variables.make(node.name, item)
         if function.is_true(item):
             self.run(node.body, item if node.moves_dot else dot)
         else:
             self.run(node.otherwise, dot)
-        del self._bindings[known:]
+        self._variables.forget(known)
 
     def _range(self, node: gotemplate_node.Range, dot: Value) -> None:
         items = self._pipeline(node.pipeline, dot)
         if not function.is_true(items):
             self.run(node.otherwise, dot)
             return
-        known = len(self._bindings)
+        known = len(self._variables)
         for key, item in self._items(items, node, dot):
-            self._spend(1, node.offset)
+            self._budget.spend(1, node.offset)
             if node.key_name:
-                self._bindings.append(_Binding(node.key_name, key))
+                self._variables.make(node.key_name, key)
             if node.item_name:
-                self._bindings.append(_Binding(node.item_name, item))
-            self.run(node.body, item)
-            del self._bindings[known:]
+                self._variables.make(node.item_name, item)
+            try:
+                self.run(node.body, item)
+            except _Left as left:
+                if not left.goes_on:
+                    break
+            finally:
+                self._variables.forget(known)
 
     def _items(self, items: Value, node: gotemplate_node.Range, dot: Value) -> Iterator[tuple[Value, Value]]:
         match items:
             case dict():
-                self._spend(len(items), node.offset)
+                self._budget.spend(len(items), node.offset)
                 return iter([(key, items[key]) for key in sorted(items)])
             case list():
                 return iter(enumerate(items))
@@ -138,15 +220,20 @@ class _Evaluation:
         if command.function in ("and", "or"):
             return self._choose(command, dot, piped)
         arguments = [*(self._operand(argument, dot) for argument in command.arguments), *piped]
-        size = sum(len(item) for item in arguments if isinstance(item, str | list | dict))
-        writes = command.function in function.WRITING
-        self._spend(1 + size // (_WRITTEN_A_STEP if writes else _READ_A_STEP), command.offset)
-        if writes and size > self.writer.remaining_bytes:
-            raise Fault(f"{command.function} is given too much; {self.writer.limit}", offset=command.offset)
+        return self._call(command, arguments)
+
+    def _call(self, command: gotemplate_node.Command, arguments: list[Value]) -> Value:
+        """Call a function. What it costs is counted here, for all functions alike."""
+        is_shallow = command.function in function.SHALLOW
+        self._budget.spend(1, command.offset)
+        given = self._budget.give(command.function, arguments, command.offset, is_shallow=is_shallow)
+        self._budget.charge(function.extra_work(command.function, arguments, given), command.offset)
         try:
-            return function.call(command.function, arguments)
+            made = function.call(command.function, arguments)
         except BadArgument as exc:
             raise Fault(str(exc), offset=command.offset, key=() if exc.is_value else None) from exc
+        self._budget.take(made, command.offset, is_shallow=is_shallow)
+        return made
 
     def _choose(self, command: gotemplate_node.Command, dot: Value, piped: list[Value]) -> Value:
         """Give the argument that decides an `and` or an `or`, and look at none behind it."""
@@ -162,14 +249,14 @@ class _Evaluation:
         return item
 
     def _operand(self, operand: gotemplate_node.Operand, dot: Value) -> Value:
-        self._spend(1, operand.offset)
+        self._budget.spend(1, operand.offset)
         if isinstance(operand, gotemplate_node.Literal):
             return operand.value
         match operand.base:
             case None:
                 base = dot
             case gotemplate_node.Variable(name=name):
-                base = self._binding(name).value
+                base = self._variables[name]
             case gotemplate_node.Pipeline() as pipeline:
                 base = self._pipeline(pipeline, dot)
         return self._walk(base, operand)
@@ -179,21 +266,15 @@ class _Evaluation:
         path = operand.names if base is self._root else ()
         item = base
         for at, name in enumerate(operand.names):
-            self._spend(1, operand.offset)
+            self._budget.spend(1, operand.offset)
             if not isinstance(item, dict):
                 owner = "." + ".".join(operand.names[:at])
                 description = f"{owner} is {document.describe(item)} and has no entry {value.show(name)}"
                 raise Fault(description, offset=operand.offset, key=path[:at])
             if name not in item:
                 description = f"map has no entry for key {value.show(name)}"
+                if item is self._root:
+                    description += "; give it a value when the workflow is created"
                 raise Fault(description, offset=operand.offset, key=path[: at + 1])
             item = item[name]
         return item
-
-    def _binding(self, name: str) -> _Binding:
-        return next(binding for binding in reversed(self._bindings) if binding.name == name)
-
-    def _spend(self, steps: int, offset: int) -> None:
-        self._steps += steps
-        if self._steps > MAX_STEPS:
-            raise Fault(f"the template takes more than {MAX_STEPS:,} steps", offset=offset)

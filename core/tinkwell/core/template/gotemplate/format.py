@@ -47,15 +47,21 @@ def text_of(item: Value) -> str:
         case decimal.Decimal():
             return format(item, "f")
         case _:
-            raise BadArgument(
-                f"the value is {document.describe(item)}; only text, numbers, true and false can be printed",
-                is_value=True,
-            )
+            hint = "default gives another" if item is None else "range writes its items, and toJson makes text of it"
+            raise BadArgument(f"the value is {document.describe(item)}, which is not printed; {hint}", is_value=True)
 
 
 def quote(text: str) -> str:
     """Quote a text as a Go string constant."""
-    return '"' + "".join(_quote_character(character) for character in text) + '"'
+    return f'"{text.translate(_Escapes())}"'
+
+
+class _Escapes(dict[int, str]):
+    """How characters are quoted, by their code: each is looked into once, however long the text is."""
+
+    def __missing__(self, code: int) -> str:
+        escaped = self[code] = _quote_character(chr(code))
+        return escaped
 
 
 def _quote_character(character: str) -> str:

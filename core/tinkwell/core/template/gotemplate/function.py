@@ -1,20 +1,35 @@
-"""The functions of the template language, as Go's `text/template` has them.
+"""The functions of the template language: those of Go's `text/template` here, and beside it those of Tinkerbell.
+
+Today's Tinkerbell has the functions of the library sprig, and a few of its own. Known here are those that are seen in
+templates and whose result depends on what they are given alone; docs/template.md lists them.
 
 Where Go compares or prints a JSON number as a double, these take it exactly: 1000000 prints as 1000000. A null, a list
 or an object that would be printed is an error.
 """
 
 import decimal
+import re
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from tinkwell.core.template.gotemplate import (
+    code_function,
+    list_function,
+    machine_function,
+    number_function,
+    text_function,
+)
 from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate import node
+from tinkwell.core.template.gotemplate.argument import ANY, Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
 from tinkwell.core.value import document
 
-Value = node.Value
-
+# Each character, or item, takes them several times as long as it takes other functions.
+_EXTRA_WORK = {"fromJson": 3, "toJson": 7, "toPrettyJson": 7, "toRawJson": 7, "toYaml": 7}
+_JS_SPECIAL = re.compile(r"[\\'\"<>&=\x00-\x1f]|[^\x00-\x7f]")
+# Nobody knows how long it takes to look for an expression, so no template is rendered at once that does: whoever
+# renders it elsewhere bounds the time.
+_REGEX_WORK = 64 * 1024
 _HTML_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\0": "\ufffd"})
 
 
@@ -30,9 +45,19 @@ def call(name: str, arguments: list[Value]) -> Value:
     """
     function, least, most = _FUNCTIONS[name]
     if not least <= len(arguments) <= most:
-        wanted = f"{least}" if least == most else f"{least} or more" if most == _ANY else f"{least} to {most}"
+        wanted = f"{least}" if least == most else f"{least} or more" if most == ANY else f"{least} to {most}"
         raise BadArgument(f"{name} needs {wanted} arguments and has {len(arguments)}")
     return function(arguments)
+
+
+def extra_work(name: str, arguments: list[Value], characters: int) -> int:
+    """Tell how many characters' worth of work a call takes beyond those that it is given and those that it makes.
+
+    The arguments have so many `characters`.
+    """
+    if name == "regexMatch":
+        return _REGEX_WORK
+    return characters * _EXTRA_WORK.get(name, 0)
 
 
 def _print(arguments: list[Value]) -> str:
@@ -62,6 +87,18 @@ def _html(arguments: list[Value]) -> str:
 
 def _urlquery(arguments: list[Value]) -> str:
     return urllib.parse.quote_plus(_print(arguments))
+
+
+def _js(arguments: list[Value]) -> str:
+    return _JS_SPECIAL.sub(lambda found: _escape_js(found[0]), _print(arguments))
+
+
+def _escape_js(character: str) -> str:
+    if character in "\\'\"":
+        return f"\\{character}"
+    # As in Go: what prints stays, beyond ASCII.
+    is_kept = character.isprintable() and not character.isascii()
+    return character if is_kept else f"\\u{ord(character):04X}"
 
 
 def _len(arguments: list[Value]) -> int:
@@ -166,25 +203,37 @@ def _is_less(first: Value, second: Value) -> bool:
     raise BadArgument(f"{kinds} have no order", is_value=True)
 
 
-_ANY = 1_000_000
-_FUNCTIONS: Mapping[str, tuple[Callable[[list[Value]], Value], int, int]] = {
-    "eq": (_eq, 2, _ANY),
-    "ge": (lambda pair: not _is_less(*pair), 2, 2),
-    "gt": (lambda pair: _is_less(pair[1], pair[0]), 2, 2),
-    "html": (_html, 1, _ANY),
-    "index": (_index, 1, _ANY),
-    "le": (lambda pair: not _is_less(pair[1], pair[0]), 2, 2),
-    "len": (_len, 1, 1),
-    "lt": (lambda pair: _is_less(*pair), 2, 2),
-    "ne": (_ne, 2, 2),
-    "not": (_not, 1, 1),
-    "print": (_print, 0, _ANY),
-    "printf": (_printf, 1, _ANY),
-    "println": (_println, 0, _ANY),
-    "slice": (_slice, 1, 3),
-    "urlquery": (_urlquery, 1, _ANY),
+_FUNCTIONS: Mapping[str, Function] = {
+    "eq": Function(_eq, 2, ANY),
+    "ge": Function(lambda pair: not _is_less(*pair), 2, 2),
+    "gt": Function(lambda pair: _is_less(pair[1], pair[0]), 2, 2),
+    "html": Function(_html, 1, ANY),
+    "index": Function(_index, 1, ANY),
+    "js": Function(_js, 1, ANY),
+    "le": Function(lambda pair: not _is_less(pair[1], pair[0]), 2, 2),
+    "len": Function(_len, 1, 1),
+    "lt": Function(lambda pair: _is_less(*pair), 2, 2),
+    "ne": Function(_ne, 2, 2),
+    "not": Function(_not, 1, 1),
+    "print": Function(_print, 0, ANY),
+    "printf": Function(_printf, 1, ANY),
+    "println": Function(_println, 0, ANY),
+    "slice": Function(_slice, 1, 3),
+    "urlquery": Function(_urlquery, 1, ANY),
+    **code_function.FUNCTIONS,
+    **list_function.FUNCTIONS,
+    **machine_function.FUNCTIONS,
+    **number_function.FUNCTIONS,
+    **text_function.FUNCTIONS,
 }
 
 NAMES = frozenset(_FUNCTIONS) | {"and", "or"}
-# Their result is as large as their arguments, or larger.
-WRITING = frozenset({"html", "print", "printf", "println", "urlquery"})
+# What may stand as an argument by itself, such as an empty list.
+WITHOUT_ARGUMENTS = frozenset(name for name, function in _FUNCTIONS.items() if not function.least)
+# What these do takes as long for a large list or object as for a small one, since they look at none of what is in it.
+SHALLOW = frozenset(
+    [
+        *("and", "coalesce", "default", "dig", "empty", "first", "get", "hasKey"),
+        *("index", "last", "len", "not", "or", "ternary"),
+    ]
+)

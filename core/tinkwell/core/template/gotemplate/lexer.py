@@ -10,7 +10,7 @@ from tinkwell.core.value import parse
 
 MAX_ACTIONS = 20_000
 
-_SPACE = " \t\r\n"
+SPACE = " \t\r\n"
 _LEFT_TRIM = re.compile(r"-[ \t\r\n]")
 _RIGHT = re.compile(r"[ \t\r\n]+-\}\}|[ \t\r\n]*\}\}")
 _TOKEN = re.compile(
@@ -93,11 +93,11 @@ def cut(text: str) -> Iterator[TextPiece | ActionPiece]:
 
 def _text(text: str, offset: int, *, trims_left: bool, trims_right: bool) -> Iterator[TextPiece]:
     if trims_left:
-        kept = text.lstrip(_SPACE)
+        kept = text.lstrip(SPACE)
         offset += len(text) - len(kept)
         text = kept
     if trims_right:
-        text = text.rstrip(_SPACE)
+        text = text.rstrip(SPACE)
     if text:
         yield TextPiece(text, offset)
 
@@ -128,7 +128,7 @@ def _cut_comment(text: str, left: int, start: int, trims_left: bool) -> _Action:
 
 def _next_token(text: str, at: int, left: int) -> Token:
     start = at
-    while start < len(text) and text[start] in _SPACE:
+    while start < len(text) and text[start] in SPACE:
         start += 1
     if start == len(text) or text.startswith("{{", start):
         raise fault.Fault("the action is not closed; close it with }}", offset=left)

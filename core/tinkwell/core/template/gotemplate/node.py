@@ -1,6 +1,7 @@
 """The syntax tree of a Go template. Every node knows the offset of its source in the template's text."""
 
 import decimal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -66,11 +67,16 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """`{{pipeline}}`: the value becomes a part of the output."""
+    """`{{pipeline}}`: the value becomes a part of the output.
+
+    `lead` is the white space before its first line where the last function is `indent` or `nindent`, with a number that
+    is written out; None elsewhere. It is text of the template, so that YAML takes it off again.
+    """
 
     offset: int
     pipeline: Pipeline
     source: str
+    lead: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +113,30 @@ class Range:
     otherwise: tuple["Node", ...]
 
 
-Node: TypeAlias = Text | Print | Assign | Branch | Range
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """`{{break}}`, which ends the innermost range, or `{{continue}}` (`goes_on`), which takes its next item."""
+
+    offset: int
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`{{template "name" pipeline}}`: a definition is written, whose dot and `$` are the value; null without one."""
+
+    offset: int
+    name: str
+    pipeline: Pipeline | None
+
+
+Node: TypeAlias = Text | Print | Assign | Branch | Range | Leave | Insert
 Value: TypeAlias = document.JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A whole template: its own nodes, and what it defines by name."""
+
+    nodes: tuple[Node, ...]
+    definitions: Mapping[str, tuple[Node, ...]]

@@ -22,6 +22,8 @@ MAX_OUTPUT_BYTES = 1024 * 1024
 _OPEN = "\ufdd0"
 _CLOSE = "\ufdd1"
 _TOKEN = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
+# As much white space before a value is looked at.
+MAX_LEAD = 256
 _RESERVED = re.compile(f"[{_OPEN}{_CLOSE}]")
 
 
@@ -66,7 +68,17 @@ class Output:
         if found and is_plain:
             whole = self._values[int(found[1])]
             return whole.original if isinstance(whole, gotemplate_format.Quoted) else whole
-        return _TOKEN.sub(lambda token: self._values[int(token[1])], text)
+        return _TOKEN.sub(self._value, text)
+
+    def _value(self, token: re.Match[str]) -> str:
+        value = self._values[int(token[1])]
+        if not isinstance(value, _Lines):
+            return value
+        start = token.start()
+        before = token.string[max(0, start - MAX_LEAD) : start].rpartition("\n")[2]
+        # What YAML has left of the first line's indentation is what it would have left of that of the others.
+        indent = "" if before.strip(" ") or len(before) == MAX_LEAD else before[value.own :]
+        return value.replace("\n", f"\n{indent}")
 
     def place(self, start: int) -> str:
         """Tell which line and column of the template a place of the text comes from."""
@@ -89,17 +101,30 @@ def find_reserved(text: str) -> int | None:
     return found.start() if found else None
 
 
+class _Lines(str):
+    """A value whose lines are indented, all like the first one, which has `own` more characters before it."""
+
+    __slots__ = ("own",)
+
+    def __new__(cls, text: str, own: int) -> "_Lines":
+        """Keep a text with what stands before it."""
+        lines = super().__new__(cls, text)
+        lines.own = own
+        return lines
+
+    own: int
+
+
 class Writer:
     """Collects the output of one run, up to MAX_OUTPUT_BYTES of text and values."""
 
-    limit = f"the output has at most {MAX_OUTPUT_BYTES:,} bytes"
-
     def __init__(self, template: str, *, is_outline: bool = False) -> None:
-        self.remaining_bytes = MAX_OUTPUT_BYTES
+        self._remaining_bytes = MAX_OUTPUT_BYTES
         self._template = template
         self._is_outline = is_outline
         self._parts: list[str] = []
         self._length = 0
+        self._column = 0
         self._values: list[str] = []
         self._segments: list[_Segment] = []
 
@@ -114,6 +139,15 @@ class Writer:
         self._append(f"{_OPEN}{len(self._values)}{_CLOSE}", offset, is_token=True)
         self._values.append(text)
 
+    def write_block(self, lead: str, text: str, offset: int) -> None:
+        """Add a value whose lines are indented: the first by `lead`, white space, which is text of the template."""
+        self._remaining_bytes -= text.count("\n") * len(lead)
+        self._take(lead + text, offset)
+        own = 0 if lead.startswith("\n") else self._column
+        self._append(lead, offset, is_token=True)
+        self._append(f"{_OPEN}{len(self._values)}{_CLOSE}", offset, is_token=True)
+        self._values.append(text if self._is_outline else _Lines(text.rstrip("\n"), own))
+
     def output(self) -> Output:
         """Give what was written."""
         return Output(
@@ -121,11 +155,13 @@ class Writer:
         )
 
     def _take(self, text: str, offset: int) -> None:
-        self.remaining_bytes -= len(text.encode(errors="surrogatepass"))
-        if self.remaining_bytes < 0:
-            raise fault.Fault(f"the output is too large; {self.limit}", offset=offset)
+        self._remaining_bytes -= len(text.encode(errors="surrogatepass"))
+        if self._remaining_bytes < 0:
+            raise fault.Fault(f"the output is too large; it has at most {MAX_OUTPUT_BYTES:,} bytes", offset=offset)
 
     def _append(self, part: str, offset: int, *, is_token: bool) -> None:
         self._segments.append(_Segment(self._length, offset, is_token))
         self._parts.append(part)
         self._length += len(part)
+        end = part.rfind("\n")
+        self._column = len(part) - end - 1 if end >= 0 else self._column + len(part)

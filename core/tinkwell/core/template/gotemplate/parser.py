@@ -1,31 +1,25 @@
 """Parses a Go template into its syntax tree, and refuses what the language does not have."""
 
-import decimal
-import re
+import difflib
 from collections.abc import Iterable, Iterator
 
-from tinkwell.core.template.gotemplate import fault, lexer, node
+from tinkwell.core.template.gotemplate import advice, constant, fault, lexer, node, text_function
 from tinkwell.core.template.gotemplate import function as gotemplate_function
 from tinkwell.core.template.gotemplate.lexer import Kind
 from tinkwell.core.value import parse as value
 
 MAX_DEPTH = 50
 MAX_VARIABLES = 200
-MAX_NUMBER_CHARACTERS = 64
+MAX_NAME_CHARACTERS = 100
+# The nearest name is looked for among so many definitions.
+MAX_COMPARED = 100
 
-_UNSUPPORTED = frozenset({"define", "template", "block", "break", "continue"})
-_KEYWORDS = frozenset({"if", "with", "range", "else", "end"}) | _UNSUPPORTED
+_KEYWORDS = frozenset({"if", "with", "range", "else", "end", "define", "template", "block", "break", "continue"})
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "nil": None}
 _OPERAND_KINDS = (Kind.TEXT, Kind.CHARACTER, Kind.NUMBER, Kind.FIELD, Kind.DOT, Kind.VARIABLE, Kind.WORD)
-_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*)")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_ESCAPE = re.compile(
-    r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
-)
-_SIMPLE_ESCAPES = dict(zip("abfnrtv\\'\"", "\a\b\f\n\r\t\v\\'\"", strict=True))
 
 
-def parse(text: str) -> tuple[node.Node, ...]:
+def parse(text: str) -> node.Tree:
     """Parse a template; raises `gotemplate_fault.Fault` at the first mistake."""
     return _TreeParser(lexer.cut(text), end=len(text)).parse()
 
@@ -38,12 +32,25 @@ class _TreeParser:
         self._end = end
         self._variables = ["$"]
         self._depth = 0
+        self._loops = 0
+        self._definitions: dict[str, tuple[node.Node, ...]] = {}
+        self._inserts: list[node.Insert] = []
 
-    def parse(self) -> tuple[node.Node, ...]:
+    def parse(self) -> node.Tree:
         nodes, closing = self._nodes()
         if closing:
             raise fault.Fault(f"{value.excerpt(closing.source)} closes nothing", offset=closing.offset)
-        return nodes
+        for insert in self._inserts:
+            if insert.name not in self._definitions:
+                raise fault.Fault(self._missing(insert.name), offset=insert.offset)
+        return node.Tree(nodes, self._definitions)
+
+    def _missing(self, name: str) -> str:
+        problem = f"the template {value.show(name)} is not defined"
+        near = difflib.get_close_matches(name, [*self._definitions][:MAX_COMPARED], n=1)
+        return (
+            f"{problem}; did you mean {value.show(near[0])}?" if near else f"{problem}; define it with {{{{define}}}}"
+        )
 
     def _nodes(self) -> tuple[tuple[node.Node, ...], lexer.ActionPiece | None]:
         """Parse up to an `{{else}}` or `{{end}}`, which is returned, or to the end of the text."""
@@ -57,18 +64,27 @@ class _TreeParser:
             keyword = _keyword(piece)
             if keyword in ("else", "end"):
                 return tuple(nodes), piece
-            nodes.append(self._action(piece, keyword))
+            if keyword == "define":
+                self._define_template(piece)
+            else:
+                nodes.append(self._action(piece, keyword))
         return tuple(nodes), None
 
     def _action(self, piece: lexer.ActionPiece, keyword: str) -> node.Node:
-        if keyword in _UNSUPPORTED:
-            raise fault.Fault(f"{{{{{keyword}}}}} is not supported here", offset=piece.offset)
-        if keyword:
-            return self._control(piece, keyword, piece.tokens[1:])
+        match keyword:
+            case "template":
+                return self._insert(piece, self._name(piece))
+            case "block":
+                return self._block(piece)
+            case "break" | "continue":
+                return self._leave(piece, keyword)
+            case "if" | "with" | "range":
+                return self._control(piece, keyword, piece.tokens[1:])
         parser = _ActionParser(piece, piece.tokens, self._variables)
         names, is_new = parser.names(most=1)
         if not names:
-            return node.Print(piece.offset, parser.whole_pipeline(), piece.source)
+            pipeline = parser.whole_pipeline()
+            return node.Print(piece.offset, pipeline, piece.source, _lead(pipeline))
         pipeline = parser.whole_pipeline()
         if is_new:
             self._define(names, piece)
@@ -78,9 +94,7 @@ class _TreeParser:
         self, piece: lexer.ActionPiece, keyword: str, tokens: tuple[lexer.Token, ...]
     ) -> node.Branch | node.Range:
         """Parse an if, with or range from its condition to its end; its variables end with it."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise fault.Fault(f"actions are nested deeper than {MAX_DEPTH} levels", offset=piece.offset)
+        self._enter(piece)
         known = len(self._variables)
         parser = _ActionParser(piece, tokens, self._variables)
         names, is_new = parser.names(most=2 if keyword == "range" else 1)
@@ -89,7 +103,9 @@ class _TreeParser:
         pipeline = parser.whole_pipeline()
         self._define(names, piece)
         own = len(self._variables)
+        self._loops += keyword == "range"
         body, closing = self._nodes()
+        self._loops -= keyword == "range"
         del self._variables[own:]
         otherwise = self._otherwise(piece, keyword, closing)
         del self._variables[known:]
@@ -117,13 +133,95 @@ class _TreeParser:
             nodes, closing = self._nodes()
         else:
             nodes = ()
-        if not closing:
-            raise fault.Fault(
-                f"{value.excerpt(piece.source)} is not closed; close it with {{{{end}}}}", offset=piece.offset
-            )
-        if _keyword(closing) == "else" or len(closing.tokens) > 1:
-            raise fault.Fault(f"unexpected {value.excerpt(closing.source)}", offset=closing.offset)
+        _check_end(_closed(piece, closing))
         return nodes
+
+    def _define_template(self, piece: lexer.ActionPiece) -> None:
+        """Parse `{{define "name"}}` up to its end. As in Go, it stands in no other action."""
+        if self._depth:
+            raise fault.Fault("{{define}} must stand outside of all other actions; move it", offset=piece.offset)
+        name = self._name(piece)
+        if len(piece.tokens) > 2:
+            raise fault.Fault(f"unexpected {value.show(piece.tokens[2].text)}", offset=piece.tokens[2].offset)
+        self._define_body(piece, name)
+
+    def _block(self, piece: lexer.ActionPiece) -> node.Insert:
+        """Parse `{{block "name" pipeline}}`, which defines a template and inserts it at once."""
+        name = self._name(piece)
+        insert = self._insert(piece, name)
+        if not insert.pipeline:
+            raise fault.Fault("{{block}} needs a value behind its name, such as a dot", offset=piece.offset)
+        self._define_body(piece, name)
+        return insert
+
+    def _define_body(self, piece: lexer.ActionPiece, name: str) -> None:
+        """Parse a definition, which knows neither the variables nor the range around it."""
+        around = self._variables, self._loops
+        self._variables, self._loops = ["$"], 0
+        self._enter(piece)
+        body, closing = self._nodes()
+        self._depth -= 1
+        self._variables, self._loops = around
+        _check_end(_closed(piece, closing))
+        known = self._definitions.get(name, ())
+        if not (_is_empty(known) or _is_empty(body)):
+            raise fault.Fault(f"the template {value.show(name)} is defined twice", offset=piece.offset)
+        # As in Go, an empty definition leaves another one as it is.
+        self._definitions[name] = body if _is_empty(known) else known
+
+    def _insert(self, piece: lexer.ActionPiece, name: str) -> node.Insert:
+        tokens = piece.tokens[2:]
+        pipeline = _ActionParser(piece, tokens, self._variables).whole_pipeline() if tokens else None
+        insert = node.Insert(piece.offset, name, pipeline)
+        self._inserts.append(insert)
+        return insert
+
+    def _name(self, piece: lexer.ActionPiece) -> str:
+        keyword, *tokens = piece.tokens
+        name = constant.constant(tokens[0]) if tokens and tokens[0].kind == Kind.TEXT else None
+        if not isinstance(name, str):
+            raise fault.Fault(f'{keyword.text} needs a name in quotes, such as "network"', offset=piece.offset)
+        if len(name) > MAX_NAME_CHARACTERS:
+            raise fault.Fault(f"the name has more than {MAX_NAME_CHARACTERS} characters", offset=tokens[0].offset)
+        return name
+
+    def _leave(self, piece: lexer.ActionPiece, keyword: str) -> node.Leave:
+        if len(piece.tokens) > 1:
+            raise fault.Fault(f"unexpected {value.show(piece.tokens[1].text)}", offset=piece.tokens[1].offset)
+        if not self._loops:
+            raise fault.Fault(f"{{{{{keyword}}}}} must stand within {{{{range}}}}", offset=piece.offset)
+        return node.Leave(piece.offset, goes_on=keyword == "continue")
+
+    def _enter(self, piece: lexer.ActionPiece) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise fault.Fault(f"actions are nested deeper than {MAX_DEPTH} levels", offset=piece.offset)
+
+
+def _closed(piece: lexer.ActionPiece, closing: lexer.ActionPiece | None) -> lexer.ActionPiece:
+    if not closing:
+        raise fault.Fault(
+            f"{value.excerpt(piece.source)} is not closed; close it with {{{{end}}}}", offset=piece.offset
+        )
+    return closing
+
+
+def _check_end(closing: lexer.ActionPiece) -> None:
+    if _keyword(closing) == "else" or len(closing.tokens) > 1:
+        raise fault.Fault(f"unexpected {value.excerpt(closing.source)}", offset=closing.offset)
+
+
+def _is_empty(nodes: Iterable[node.Node]) -> bool:
+    return all(isinstance(one, node.Text) and not one.text.strip(lexer.SPACE) for one in nodes)
+
+
+def _lead(pipeline: node.Pipeline) -> str | None:
+    """Tell by how much the lines of a value are indented where it is printed; None where they are not."""
+    match pipeline.commands[-1]:
+        case node.Command(function="indent" | "nindent" as name, arguments=[node.Literal(value=int() as width), *_]):
+            if 0 <= width <= text_function.MAX_INDENT:
+                return ("\n" if name == "nindent" else "") + " " * width
+    return None
 
 
 def _keyword(piece: lexer.ActionPiece) -> str:
@@ -196,8 +294,8 @@ class _ActionParser:
         if not token or token.kind != Kind.WORD or token.text in _CONSTANTS:
             return ""
         if token.text not in gotemplate_function.NAMES:
-            known = ", ".join(sorted(gotemplate_function.NAMES))
-            raise self._fault(f"the function {value.show(token.text)} is not defined; known are {known}")
+            hint = advice.advise(token.text, gotemplate_function.NAMES)
+            raise self._fault(f"the function {value.show(token.text)} is not defined; {hint}")
         self._at += 1
         return token.text
 
@@ -206,10 +304,14 @@ class _ActionParser:
         match token.kind:
             case Kind.TEXT | Kind.CHARACTER | Kind.NUMBER:
                 self._at += 1
-                return node.Literal(token.offset, _constant(token))
+                return node.Literal(token.offset, constant.constant(token))
             case Kind.WORD if token.text in _CONSTANTS:
                 self._at += 1
                 return node.Literal(token.offset, _CONSTANTS[token.text])
+            case Kind.WORD if token.text in gotemplate_function.WITHOUT_ARGUMENTS:
+                self._at += 1
+                call = node.Command(token.offset, token.text, ())
+                return node.Field(token.offset, node.Pipeline(token.offset, (call,), token.text), self._fields())
             case Kind.WORD:
                 raise self._fault(f"put the call of {value.show(token.text)} in parentheses")
             case Kind.FIELD:
@@ -263,51 +365,3 @@ class _ActionParser:
 
     def _fault(self, description: str) -> fault.Fault:
         return fault.Fault(description, offset=self._offset())
-
-
-def _constant(token: lexer.Token) -> str | int | decimal.Decimal:
-    if token.kind == Kind.NUMBER:
-        return _number(token)
-    if token.text[0] == "`":
-        return token.text[1:-1].replace("\r", "")
-    text = _unquote(token)
-    if token.kind == Kind.TEXT:
-        return text
-    if len(text) != 1:
-        raise fault.Fault("between single quotes there must be one character", offset=token.offset)
-    return ord(text)
-
-
-def _number(token: lexer.Token) -> int | decimal.Decimal:
-    if len(token.text) <= MAX_NUMBER_CHARACTERS:
-        try:
-            if _INTEGER.fullmatch(token.text):
-                # A leading zero means octal, which Python's own notation does not have.
-                return int(token.text, 8 if re.fullmatch(r"[+-]?0[0-7_]+", token.text) else 0)
-            if _DECIMAL.fullmatch(token.text):
-                return decimal.Decimal(token.text)
-        except ValueError:
-            pass
-    raise fault.Fault(f"{value.show(token.text)} is not a number", offset=token.offset)
-
-
-def _unquote(token: lexer.Token) -> str:
-    """Resolve the escapes of a quoted text; `\\x` and octal ones are bytes of UTF-8."""
-
-    def resolve(found: re.Match[bytes]) -> bytes:
-        simple, byte, short, long, octal, _ = (group.decode() if group else "" for group in found.groups())
-        if simple:
-            return _SIMPLE_ESCAPES[simple].encode()
-        if short or long:
-            return chr(int(short or long, 16)).encode()
-        if byte or octal:
-            return bytes([int(byte, 16) if byte else int(octal, 8)])
-        raise ValueError(found[0])
-
-    try:
-        return _ESCAPE_BYTES.sub(resolve, token.text[1:-1].encode()).decode()
-    except ValueError as exc:
-        raise fault.Fault("the quoted text has an unknown escape, or is not UTF-8", offset=token.offset) from exc
-
-
-_ESCAPE_BYTES = re.compile(_ESCAPE.pattern.encode(), re.DOTALL)

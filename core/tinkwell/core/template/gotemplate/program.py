@@ -1,10 +1,10 @@
 """A safe interpreter for Go's `text/template`, as templates of workflows use it.
 
 Known are: `{{.device_1}}`, `{{.a.b}}`, `{{index .a "b-c" 0}}`, trim markers, comments, variables, parentheses,
-pipelines, `if`, `else if`, `with`, `range`, and the functions of `gotemplate_function`. Not known are `define`,
-`template`, `block`, `break`, `continue` and methods. It differs from Go where Go does harm: numbers print exactly as
-they were given, and null, lists and objects do not print at all. A missing key is an error. Steps, output and nesting
-are bounded.
+pipelines, `if`, `else if`, `with`, `range`, `break`, `continue`, `define`, `template`, `block`, and the functions of
+`gotemplate_function`. Not known are methods and functions as values. It differs from Go where Go does harm: numbers
+print exactly as they were given, and null, lists and objects do not print at all. A missing key is an error. Steps,
+what is read and written, output and nesting are bounded.
 
 The output is not text with values in it but `gotemplate_output.Output`, from which values cannot break out.
 """
@@ -16,10 +16,14 @@ from enum import StrEnum
 from tinkwell.core.template.gotemplate import eval as gotemplate_eval
 from tinkwell.core.template.gotemplate import node as gotemplate_node
 from tinkwell.core.template.gotemplate import parser
+from tinkwell.core.template.gotemplate.budget import FULL, Allowance, Budget, Exhausted
 from tinkwell.core.template.gotemplate.fault import Fault
 from tinkwell.core.template.gotemplate.output import Output, Writer, find_reserved, place
 
-__all__ = ["Fault", "Output", "Program", "Variant", "parse", "place"]
+__all__ = ["Allowance", "Exhausted", "Fault", "Output", "Program", "Variant", "parse", "place"]
+
+# A text has 20,000 actions at most; what is more is inserted again.
+_OUTLINE = Allowance(steps=200_000, characters=0)
 
 
 class Variant(StrEnum):
@@ -35,22 +39,23 @@ class Program:
     """A parsed template."""
 
     text: str
-    nodes: tuple[gotemplate_node.Node, ...]
+    tree: gotemplate_node.Tree
 
     @property
     def has_control(self) -> bool:
-        """Whether the values decide which parts of the text are written, and how often."""
-        return any(isinstance(node, gotemplate_node.Branch | gotemplate_node.Range) for node in self.nodes)
+        """Whether the values may decide which parts of the text are written, and how often."""
+        control = gotemplate_node.Branch | gotemplate_node.Range | gotemplate_node.Insert
+        return any(isinstance(node, control) for node in self.tree.nodes)
 
-    def execute(self, values: Mapping[str, gotemplate_node.Value]) -> Output:
-        """Run the template over its values; raises Fault."""
-        return gotemplate_eval.execute(self.text, self.nodes, values)
+    def execute(self, values: Mapping[str, gotemplate_node.Value], allowance: Allowance = FULL) -> Output:
+        """Run the template over its values; raises Fault, and Exhausted where that costs more than it may."""
+        return gotemplate_eval.execute(self.text, self.tree, values, allowance)
 
     def outline(self, variant: Variant) -> Output:
         """Write the text without values: each printed one is the source of its action; raises Fault."""
-        writer = Writer(self.text, is_outline=True)
-        _outline(self.nodes, variant, writer)
-        return writer.output()
+        outline = _Outline(Writer(self.text, is_outline=True), self.tree.definitions, variant)
+        outline.write(self.tree.nodes)
+        return outline.writer.output()
 
 
 def parse(text: str) -> Program:
@@ -61,17 +66,45 @@ def parse(text: str) -> Program:
     return Program(text, parser.parse(text))
 
 
-def _outline(nodes: Sequence[gotemplate_node.Node], variant: Variant, writer: Writer) -> None:
-    for node in nodes:
-        match node:
-            case gotemplate_node.Text():
-                writer.write_text(node.text, node.offset)
-            case gotemplate_node.Print():
-                writer.write_value(node.source, node.offset)
-            case gotemplate_node.Branch() | gotemplate_node.Range():
-                if variant != Variant.ELSES:
-                    _outline(node.body, variant, writer)
-                if variant != Variant.BODIES:
-                    _outline(node.otherwise, variant, writer)
-            case gotemplate_node.Assign():
-                pass
+class _Outline:
+    """Writes a template without values. A definition that inserts itself is not written within itself."""
+
+    def __init__(
+        self, writer: Writer, definitions: Mapping[str, Sequence[gotemplate_node.Node]], variant: Variant
+    ) -> None:
+        self.writer = writer
+        self._definitions = definitions
+        self._variant = variant
+        self._budget = Budget(_OUTLINE)
+        self._inserted: list[str] = []
+        self._depth = 0
+
+    def write(self, nodes: Sequence[gotemplate_node.Node]) -> None:
+        self._depth += 1
+        for node in nodes:
+            self._budget.spend(1, node.offset)
+            gotemplate_eval.check_depth(self._depth, node.offset)
+            match node:
+                case gotemplate_node.Text():
+                    self.writer.write_text(node.text, node.offset)
+                case gotemplate_node.Print(lead=None):
+                    self.writer.write_value(node.source, node.offset)
+                case gotemplate_node.Print(lead=str() as lead):
+                    self.writer.write_block(lead, node.source, node.offset)
+                case gotemplate_node.Branch() | gotemplate_node.Range():
+                    if self._variant != Variant.ELSES:
+                        self.write(node.body)
+                    if self._variant != Variant.BODIES:
+                        self.write(node.otherwise)
+                case gotemplate_node.Insert():
+                    self._insert(node)
+                case gotemplate_node.Assign() | gotemplate_node.Leave():
+                    pass
+        self._depth -= 1
+
+    def _insert(self, node: gotemplate_node.Insert) -> None:
+        if node.name in self._inserted:
+            return
+        self._inserted.append(node.name)
+        self.write(self._definitions[node.name])
+        self._inserted.pop()

@@ -3,3 +3,4 @@
 GRANT SELECT, INSERT, UPDATE, DELETE ON release, release_revision, operation, node, step, release_resource
 TO :"server_role";
 GRANT SELECT, INSERT ON step_log TO :"server_role";
+GRANT UPDATE (id, stream, line, is_open, created_at) ON step_log TO :"server_role";

@@ -46,7 +46,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 11
     """No valid token came with the call. UNAUTHENTICATED."""
     ERROR_REASON_LIMIT_REACHED: _ErrorReason.ValueType  # 12
-    """The server has as many streams as it may have. RESOURCE_EXHAUSTED."""
+    """The server has as many streams, or calls that wait, as it may have. RESOURCE_EXHAUSTED."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 13
     """A fault of the server; metadata gives the reference under which it is logged. INTERNAL."""
     ERROR_REASON_MACHINE_BUSY: _ErrorReason.ValueType  # 14
@@ -95,7 +95,7 @@ ERROR_REASON_UNAVAILABLE: ErrorReason.ValueType  # 10
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 11
 """No valid token came with the call. UNAUTHENTICATED."""
 ERROR_REASON_LIMIT_REACHED: ErrorReason.ValueType  # 12
-"""The server has as many streams as it may have. RESOURCE_EXHAUSTED."""
+"""The server has as many streams, or calls that wait, as it may have. RESOURCE_EXHAUSTED."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 13
 """A fault of the server; metadata gives the reference under which it is logged. INTERNAL."""
 ERROR_REASON_MACHINE_BUSY: ErrorReason.ValueType  # 14

@@ -2088,6 +2088,7 @@ class StepLogLine(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     PATH_FIELD_NUMBER: _builtins.int
     STEP_NAME_FIELD_NUMBER: _builtins.int
+    IS_OPEN_FIELD_NUMBER: _builtins.int
     step_id: _builtins.str
     attempt: _builtins.int
     number: _builtins.int
@@ -2097,6 +2098,10 @@ class StepLogLine(_message.Message):
     path: _builtins.str
     """path and step_name are filled in by the server."""
     step_name: _builtins.str
+    is_open: _builtins.bool
+    """is_open says that the line is not complete, as that of a progress which is written over: it comes again, by the same
+    number, and stands in place of this one.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -2110,10 +2115,11 @@ class StepLogLine(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         path: _builtins.str = ...,
         step_name: _builtins.str = ...,
+        is_open: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "created_at", b"created_at", "number", b"number", "path", b"path", "step_id", b"step_id", "step_name", b"step_name", "stream", b"stream", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "created_at", b"created_at", "is_open", b"is_open", "number", b"number", "path", b"path", "step_id", b"step_id", "step_name", b"step_name", "stream", b"stream", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -949,6 +949,7 @@ class ReportActionStatusResponse(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     REMAINING_SECONDS_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
+    DATA_VERSION_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """revision of the change; 0 when the report was a repetition."""
     attempt: _builtins.int
@@ -957,6 +958,8 @@ class ReportActionStatusResponse(_message.Message):
     """remaining_seconds until the action's deadline; not set when it has none."""
     state: Global___State.ValueType
     """state of the action after the report. PENDING after a failure means that it will be repeated."""
+    data_version: _builtins.int
+    """data_version is the latest version of the document that the workflow's workers share; 0 while there is none."""
     def __init__(
         self,
         *,
@@ -964,10 +967,11 @@ class ReportActionStatusResponse(_message.Message):
         attempt: _builtins.int = ...,
         remaining_seconds: _builtins.float | None = ...,
         state: Global___State.ValueType = ...,
+        data_version: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "remaining_seconds", b"remaining_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds", "attempt", b"attempt", "data_version", b"data_version", "remaining_seconds", b"remaining_seconds", "revision", b"revision", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_seconds: _TypeAlias = _typing.Literal["remaining_seconds"]  # noqa: Y015
     _WhichOneofArgType__remaining_seconds: _TypeAlias = _typing.Literal["_remaining_seconds", b"_remaining_seconds"]  # noqa: Y015
@@ -1150,6 +1154,7 @@ class LogLine(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     TASK_NAME_FIELD_NUMBER: _builtins.int
     ACTION_NAME_FIELD_NUMBER: _builtins.int
+    IS_OPEN_FIELD_NUMBER: _builtins.int
     action_id: _builtins.str
     attempt: _builtins.int
     number: _builtins.int
@@ -1159,6 +1164,10 @@ class LogLine(_message.Message):
     task_name: _builtins.str
     """task_name and action_name are filled in by the server."""
     action_name: _builtins.str
+    is_open: _builtins.bool
+    """is_open says that the line is not complete, as that of a progress which is written over: it comes again, by the same
+    number, and stands in place of this one.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -1172,10 +1181,11 @@ class LogLine(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         task_name: _builtins.str = ...,
         action_name: _builtins.str = ...,
+        is_open: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "created_at", b"created_at", "number", b"number", "stream", b"stream", "task_name", b"task_name", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_id", b"action_id", "action_name", b"action_name", "attempt", b"attempt", "created_at", b"created_at", "is_open", b"is_open", "number", b"number", "stream", b"stream", "task_name", b"task_name", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,5 +25,8 @@ class Sink:
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
         """Store lines of a step's attempt."""
-        sent = [StepLogLine(key.run, key.attempt, line.number, line.text, line.stream) for line in lines]
+        sent = [
+            StepLogLine(key.run, key.attempt, line.number, line.text, line.stream, is_open=line.is_open)
+            for line in lines
+        ]
         await self.api.append_logs(self.operation_id, sent)

@@ -18,7 +18,7 @@ import select
 import socket
 import ssl
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 
 import requests
 
@@ -28,8 +28,6 @@ from tinkwell.provisioner.runtime import output, port
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 64 * 1024
-# What a reader that keeps so much of a run's lines needs, with the rest of a line, to see that there is more.
-KEPT_BYTES = output.MAX_BYTES + 2 * output.MAX_LINE_BYTES
 BROKE_OFF = "its answer broke off: the connection to the engine ended before it did"
 
 
@@ -102,8 +100,8 @@ def feed(attachment: Attachment, data: bytes, on_fed: Callable[[], None]) -> Non
 class Answering:
     """What a container says to who has asked it: its stdout is the answer, its stderr is lines.
 
-    `read` is done by a thread, the rest by the loop. At most `answer_bytes` of the answer are kept, and as many of
-    lines as a reader of lines takes. An answer that is longer is a reason to call `kill_soon`, once and in the thread,
+    `read` is done by a thread, the rest by the loop. At most `answer_bytes` of the answer are kept, and of the lines
+    what `output.OutputReader` yields. An answer that is longer is a reason to call `kill_soon`, once and in the thread,
     which must not wait: the rest of the output is still to be taken.
     """
 
@@ -117,9 +115,11 @@ class Answering:
         self._answer = bytearray()
         self._is_too_long = False
         self._is_broken = False
+        self._reader = output.OutputReader()
         # The lock guards what follows.
         self._lock = threading.Lock()
-        self._lines = bytearray()
+        self._lines: list[output.OutputLine] = []
+        self._opened: output.OutputLine | None = None
         self._is_over = False
         # The loop knows of lines that it has not taken.
         self._is_told = False
@@ -144,21 +144,22 @@ class Answering:
 
     async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
         """Yield the lines from the first one on."""
-        reader, begin = output.OutputReader(), 0
-        while not reader.is_full:
+        begin, opened = 0, None
+        while True:
             self._has_news.clear()
             with self._lock:
-                chunk, is_over = bytes(self._lines[begin : begin + CHUNK_BYTES]), self._is_over
+                lines, latest, is_over = self._lines[begin:], self._opened, self._is_over
                 self._is_told = False
-            begin += len(chunk)
-            for line in reader.feed(output.frame(LogStream.STDERR, chunk)):
+            begin += len(lines)
+            for line in lines:
                 yield line
-            if not chunk and is_over:
-                break
-            if not chunk:
+            if latest is not None and latest is not opened:
+                opened = latest
+                yield latest
+            if not lines and is_over:
+                return
+            if not lines:
                 await self._has_news.wait()
-        for line in reader.finish():
-            yield line
 
     @property
     def is_over(self) -> bool:
@@ -179,26 +180,29 @@ class Answering:
             raise port.RunError(port.Reason.LOST, BROKE_OFF)
         return bytes(self._answer)
 
-    def _take(self, stream: LogStream, payload: bytes) -> None:
+    def _take(self, stream: LogStream | None, payload: bytes) -> None:
         """Keep a payload, or as much of it as there is room for."""
         if stream is LogStream.STDERR:
-            if room := KEPT_BYTES - len(self._lines):
-                self._keep(payload[:room])
+            self._keep(self._reader.feed(output.frame(stream, payload)))
         elif len(self._answer) + len(payload) <= self._answer_bytes:
             self._answer += payload
         elif not self._is_too_long:
             self._is_too_long = True
             self._kill_soon()
 
-    def _keep(self, lines: bytes) -> None:
-        with self._lock:
-            self._lines += lines
-            is_told, self._is_told = self._is_told, True
-        if not is_told:
-            self._wake(self._has_news)
+    def _keep(self, lines: Iterable[output.OutputLine]) -> None:
+        for line in lines:
+            with self._lock:
+                self._opened = line if line.is_open else None
+                if not line.is_open:
+                    self._lines.append(line)
+                is_told, self._is_told = self._is_told, True
+            if not is_told:
+                self._wake(self._has_news)
 
     def _finish(self, *, is_whole: bool) -> None:
         self._is_broken = self._is_broken or not is_whole
+        self._keep(self._reader.finish())
         with self._lock:
             self._is_over = True
         self._wake(self._has_news)

@@ -240,9 +240,9 @@ class Engine:
         params = {"follow": int(follow), "stdout": 1, "stderr": 1, "timestamps": 1}
         return await self._open("GET", f"/containers/{container}/logs", params=params)
 
-    async def attach(self, container: str, *, streams: Sequence[str]) -> attachment.Attachment:
-        """Attach to streams (stdin, stdout, stderr) of a container, from what follows on."""
-        params = dict.fromkeys(("stream", *streams), 1)
+    async def attach(self, container: str, *, streams: Sequence[str], with_log: bool = False) -> attachment.Attachment:
+        """Attach to streams (stdin, stdout, stderr) of a container, from what follows on; `with_log` from the first."""
+        params = dict.fromkeys(("stream", *streams), 1) | {"logs": int(with_log)}
         headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
         path = f"/containers/{container}/attach"
         response = await self._call(lambda: self._request("POST", path, params=params, headers=headers))

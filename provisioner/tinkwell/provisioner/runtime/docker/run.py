@@ -6,10 +6,11 @@ import functools
 import itertools
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from dataclasses import replace
 
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.runtime import output, output_mark, port
-from tinkwell.provisioner.runtime.docker import attachment, engine, inspection, stream
+from tinkwell.provisioner.runtime.docker import attachment, engine, inspection, peek, stream
 from tinkwell.provisioner.state_dir import state_dir
 
 logger = logging.getLogger(__name__)
@@ -21,8 +22,9 @@ KILL_SECONDS = 10.0
 REOPEN_SECONDS = 0.5
 POLL_SECONDS = 0.1
 CREATOR_SECONDS = 3.0
+# Of a container that runs for so long, it is worth a look what it is writing.
+PEEK_SECONDS = 1.0
 FORGOTTEN = "lines were dropped here: the engine does not keep all of so much output; what follows may repeat some"
-MISSING = "lines may be missing above: the engine did not keep all of so much output until it was read"
 
 
 class DockerRun:
@@ -65,7 +67,7 @@ class DockerRun:
         the container ends, also where the reader is behind. So the last pass is one that began after the end. An engine
         forgets the oldest lines first, so that pass also finds out where some were forgotten before they were read.
         """
-        last, reading = 0, None
+        last, reading, opened = 0, None, None
         with told():
             if not (self._was_started or await self._keeps_output()):
                 return
@@ -73,13 +75,17 @@ class DockerRun:
                 if reading is not None and not await self._has_ended():
                     await asyncio.sleep(REOPEN_SECONDS)
                 is_fresh = reading is None and self._was_started
-                reading = _Pass(is_over=not is_fresh and await self._has_ended())
+                was_long = reading is not None and reading.is_long
+                reading = _Pass(is_over=not is_fresh and await self._has_ended(), was_long=was_long)
                 async with contextlib.aclosing(self._read(reading)) as lines:
                     async for line in lines:
                         if line.number > last:
-                            last = line.number
-                            await self._mark.reserve(last)
+                            last = line.number if not line.is_open else line.number - 1
+                            await self._mark.reserve(line.number)
+                            opened = line if line.is_open else None
                             yield line
+            if opened is not None:  # it never came to be complete in the log
+                yield replace(opened, is_open=False)
 
     async def wait(self) -> port.Exit:
         """Wait for the container's end."""
@@ -213,24 +219,33 @@ class DockerRun:
         """Yield what one pass brings, and say whether that was everything."""
         is_over = reading.is_over
         try:
-            self._stream = await self._engine.logs(self.container, follow=not is_over)
+            log = self._stream = await self._engine.logs(self.container, follow=not is_over)
             if is_over or self._is_over:
-                self._stream.end_soon()
-            async with contextlib.aclosing(self._stream.chunks()) as chunks:
+                log.end_soon()
+            async with contextlib.aclosing(log.chunks()) as chunks, _Peeking(self, log, reading) as peeking:
                 async for chunk in chunks:
                     for line in await self._take(chunk, reading):
                         yield line
-                    if reading.is_full:
-                        break
+                    for line in await peeking.lines():
+                        yield line
         except stream.BrokenStreamError:
             return
         except engine.Gone:
             is_over = True  # what was read is all there ever will be
-        if is_over or reading.is_full:
+        if is_over:
             for line in await self._finish(reading):
                 yield line
         else:  # the log ends a moment before the container is said to have ended
             await self._engine.wait(self.container, at_most_seconds=KILL_SECONDS)
+
+    async def begin_peek(self, on_news: Callable[[], None]) -> peek.Peek | None:
+        """Look at what the container is writing; None where the engine does not allow it."""
+        try:
+            attached = await self._engine.attach(self.container, streams=("stdout", "stderr"), with_log=True)
+        except engine.EngineError as error:
+            logger.debug("a progress is not shown", extra={"run": self.key.run, "cause": str(error)})
+            return None
+        return peek.Peek(attached, on_news)
 
     async def _take(self, chunk: bytes, reading: "_Pass") -> Iterable[output.OutputLine]:
         """Return the lines that a chunk completes. How they are numbered depends on the first one's stamp."""
@@ -240,32 +255,15 @@ class DockerRun:
         if (stamp := output.first_stamp(reading.head)) is None:
             return ()
         base = await self._mark.begin(stamp)
-        reader = reading.reader = output.OutputReader(base=base, has_stamps=True)
+        # Of a log whose beginning is forgotten, nobody wants as much again as was read.
+        reader = reading.reader = output.OutputReader(base=base, has_stamps=True, is_long=reading.was_long and base > 0)
         notes = [reader.note(FORGOTTEN)] if base else []
         return itertools.chain(notes, reader.feed(bytes(reading.head)))
 
     async def _finish(self, reading: "_Pass") -> Iterable[output.OutputLine]:
         """Return the last lines of the last pass."""
         reading.is_complete = True
-        if reading.reader is None:
-            return ()
-        if not reading.is_full:
-            return reading.reader.finish()
-        stamp = await self._first_stamp()
-        return () if stamp is None or self._mark.is_stamp(stamp) else [reading.reader.note(MISSING)]
-
-    async def _first_stamp(self) -> str | None:
-        """Return the stamp of the oldest line that the engine has, None where it cannot be had."""
-        head = bytearray()
-        with contextlib.suppress(engine.Gone, stream.BrokenStreamError):
-            log = await self._engine.logs(self.container, follow=False)
-            log.end_soon()
-            async with contextlib.aclosing(log.chunks()) as chunks:
-                async for chunk in chunks:
-                    head += chunk
-                    if (stamp := output.first_stamp(head)) is not None:
-                        return stamp
-        return None
+        return () if reading.reader is None else reading.reader.finish()
 
     async def _has_ended(self) -> bool:
         try:
@@ -292,16 +290,55 @@ class DockerRun:
 class _Pass:
     """One pass over the log: `is_over` when it began after the container's end, `is_complete` when nothing is left."""
 
-    def __init__(self, *, is_over: bool) -> None:
+    def __init__(self, *, is_over: bool, was_long: bool) -> None:
         self.is_over = is_over
+        self.was_long = was_long
         self.is_complete = False
         self.head = bytearray()
         self.reader: output.OutputReader | None = None
 
     @property
-    def is_full(self) -> bool:
-        """Whether no more output is wanted."""
-        return self.reader is not None and self.reader.is_full
+    def is_long(self) -> bool:
+        """Whether the first half of a long output was read, by this pass or a former one."""
+        return self.was_long or (self.reader is not None and self.reader.is_long)
+
+
+class _Peeking:
+    """Looks at what is being written, for a pass that follows the log, once that has gone on for a while."""
+
+    def __init__(self, run: DockerRun, log: stream.Stream, reading: _Pass) -> None:
+        self._run = run
+        self._log = log
+        self._reading = reading
+        self._peek: peek.Peek | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_due = False
+
+    async def __aenter__(self) -> "_Peeking":
+        if not self._reading.is_over:
+            self._timer = asyncio.get_running_loop().call_later(PEEK_SECONDS, self._begin)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._peek is not None:
+            self._peek.close()
+
+    async def lines(self) -> Iterable[output.OutputLine]:
+        """Return the line that is being written, where it is a progress and has changed."""
+        if self._is_due and not self._reading.is_long:
+            self._is_due = False
+            self._peek = await self._run.begin_peek(self._log.nudge)
+        if self._peek is None:
+            return ()
+        reader = self._reading.reader or output.OutputReader()
+        found = self._peek.progress(reader.completed)
+        return () if found is None else reader.open(*found)
+
+    def _begin(self) -> None:
+        self._is_due = True
+        self._log.nudge()
 
 
 @contextlib.contextmanager

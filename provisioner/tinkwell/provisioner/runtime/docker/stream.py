@@ -36,6 +36,7 @@ class Stream:
         self._has_news = asyncio.Event()
         self._limit: asyncio.Timeout | None = None
         self._is_ending = False
+        self._is_nudged = False
         # The lock guards what follows; the thread waits on it for room.
         self._room = threading.Condition()
         self._gathered = bytearray()
@@ -48,6 +49,11 @@ class Stream:
         if self._limit is not None and self._limit.when() is None:
             self._limit.reschedule(self._loop.time() + END_SILENCE_SECONDS)
 
+    def nudge(self) -> None:
+        """Have the reader look, though nothing may have come: it is given an empty chunk."""
+        self._is_nudged = True
+        self._has_news.set()
+
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield what comes, to the end; raises `BrokenStreamError` where there is none. To be closed by its user."""
         reading = self._threads.submit(self._read)
@@ -56,7 +62,8 @@ class Stream:
             while not is_over:
                 await self._wait_for_news()
                 chunk, is_over = self._take()
-                if chunk:
+                is_nudged, self._is_nudged = self._is_nudged, False
+                if chunk or is_nudged:
                     yield chunk
         finally:
             self._cut()

@@ -38,8 +38,9 @@ START_SECONDS = 10.0
 LATE_SECONDS = 1.0
 KILL_SECONDS = 10.0
 READ_BYTES = 64 * 1024
-# The supervisor keeps somewhat more than is read, so that the note about what was dropped comes from one place.
-MAX_KEPT_BYTES = 2 * output.MAX_BYTES
+# Of the beginning the supervisor keeps more than is read, so that a reader notes at the same place what was left out,
+# and so it does of the end.
+MAX_KEPT_BYTES = output.MAX_BYTES
 
 
 class ProcessRuntime:
@@ -151,7 +152,7 @@ class ProcessRun:
         """Yield the output, polling the file."""
         reader = output.OutputReader()
         begin = 0
-        while not reader.is_full:
+        while True:
             # In this order: a supervisor that is dead before the read has written everything.
             is_over = not await _call(self._threads, lambda: self._alive("shim"))
             offset = begin

@@ -10,7 +10,7 @@ sentence on stderr where it does not run. The second belongs to nobody, so it an
     RUN_DIR/workspace    a folder to begin in, if there is no other; there already if the run is given files
     RUN_DIR/shim         written first: which process this is, see `identity`
     RUN_DIR/process      written next: which process the entry point is
-    RUN_DIR/output       frames, as `runtime.output` reads them
+    RUN_DIR/output       frames, as `runtime.output` reads them: the first ones, and when the run is over the last ones
     RUN_DIR/answer       stdout, if `answer_bytes` are asked for, and then the frames are of stderr alone. It is kept up
                          to one byte more than that, which kills the process, and is removed where the disk is full
     RUN_DIR/exit         written last, at once: {"code": N, "seconds": N}; a killed process has 128 + the signal
@@ -29,6 +29,10 @@ from collections.abc import Callable
 SPEC, STDIN, ANSWER, WORKSPACE = "spec.json", "stdin", "answer", "workspace"
 CHUNK_BYTES = 64 * 1024
 STDOUT, STDERR = 1, 2
+# A stream that says how many lines and bytes were left out before what follows.
+GAP = 255
+HEADER_BYTES = 8
+MAX_LAST_FRAMES = 50_000
 STARTED = b"started"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -100,6 +104,7 @@ def _supervise(directory: str, writer: int) -> None:
     if spec["answer_bytes"]:
         takers[out] = _Answer(ANSWER, spec["answer_bytes"], pid).take
     _record(pid, takers, wakeup)
+    recorder.finish()
     status = os.waitpid(pid, 0)[1]
     code = os.waitstatus_to_exitcode(status)
     result = {"code": 128 - code if code < 0 else code, "seconds": round(time.monotonic() - began, 3)}
@@ -150,23 +155,59 @@ def _copy(descriptor: int, pipes: dict[int, Callable[[bytes], None]]) -> None:
 
 
 class _Recorder:
-    """Writes frames to a file until it holds `max_bytes`; what comes then is read and dropped."""
+    """Writes frames to a file until it holds `max_bytes`, and of what comes then the last ones, as much again."""
 
     def __init__(self, name: str, max_bytes: int) -> None:
         self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._room = max_bytes
+        self._max_bytes = self._room = max_bytes
+        self._is_full = self._is_broken = False
+        self._last: list[bytes] = []
+        self._last_bytes = 0
+        self._lines = self._bytes = 0
 
     def write(self, stream: int, payload: bytes) -> None:
-        frame = bytes((stream, 0, 0, 0)) + len(payload).to_bytes(4, "big") + payload
-        if self._room < len(frame):
-            self._room = 0
+        frame = _frame(stream, payload)
+        if self._room >= len(frame) and not self._is_full:
+            self._room -= len(frame)
+            self._append(frame)
             return
-        self._room -= len(frame)
+        self._is_full = True
+        self._last.append(frame)
+        self._last_bytes += len(frame)
+        if self._last_bytes > 2 * self._max_bytes or len(self._last) > 2 * MAX_LAST_FRAMES:
+            self._leave_out()
+
+    def finish(self) -> None:
+        """Write the last frames, once nothing comes any more."""
+        self._leave_out()
+        if self._lines or self._bytes:
+            self._append(_frame(GAP, self._lines.to_bytes(8, "big") + self._bytes.to_bytes(8, "big")))
+        for frame in self._last:
+            self._append(frame)
+
+    def _leave_out(self) -> None:
+        """Forget the oldest frames of those that are too many, half of them at once, since each look moves the rest."""
+        least = max(len(self._last) - MAX_LAST_FRAMES, 0)
+        first, kept = len(self._last), 0
+        while first > least and kept + len(self._last[first - 1]) <= self._max_bytes:
+            first -= 1
+            kept += len(self._last[first])
+        for frame in self._last[:first]:
+            self._lines += frame.count(b"\n", HEADER_BYTES)
+            self._bytes += len(frame) - HEADER_BYTES
+        del self._last[:first]
+        self._last_bytes = kept
+
+    def _append(self, frame: bytes) -> None:
         try:
-            while frame:
+            while frame and not self._is_broken:
                 frame = frame[os.write(self._file, frame) :]
         except OSError:  # the disk is full: the process shall not block on its output for that
-            self._room = 0
+            self._is_broken = True  # after a part of a frame there is no other one
+
+
+def _frame(stream: int, payload: bytes) -> bytes:
+    return bytes((stream, 0, 0, 0)) + len(payload).to_bytes(4, "big") + payload
 
 
 class _Answer:

@@ -60,7 +60,8 @@ async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], co
         keepers = [Keeper(worker, shared, command) for worker in range(settings.workers)]
         phone_home = await held.enter_async_context(main.open_phone_home(settings))
         application = create_application(_probe(keepers), version=metadata.version("tinkwell"), phone_home=phone_home)
-        certificate.add_to(application, settings.tink_bundle)
+        serves = asyncio.Event()
+        certificate.add_to(application, settings.tink_bundle, serves=serves)
         http = HttpListener(application, host=settings.host, port=settings.http_port)
         async with http.listen() as http_address, asyncio.TaskGroup() as tasks:
             for keeper in keepers:
@@ -69,6 +70,7 @@ async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], co
             addresses = main.Addresses(
                 grpc=grpc_addresses[0], http=http_address, tink=_beside(grpc_addresses[0], ports.get("tink_port"))
             )
+            serves.set()
             logger.info(
                 "the server is ready",
                 extra={"grpc": addresses.grpc, "http": addresses.http, "workers": settings.workers},

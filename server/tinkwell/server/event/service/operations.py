@@ -6,8 +6,13 @@ from typing import TypeAlias
 from tinkwell.core import errors
 from tinkwell.core.event import kinds
 from tinkwell.core.value import document, parse
+from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.event.store import queries
+
+_PARSERS = 2
+# A document above this is read aside, lest it hold other calls up.
+_LARGE_CHARACTERS = 16 * 1024
 
 # What the service returns, for the layer above.
 Position: TypeAlias = queries.Position
@@ -26,6 +31,7 @@ class EventService:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._aside = offload.Aside(_PARSERS)
 
     async def publish(self, *, name: str, resource_id: str, data: str, actor: str) -> Published:
         """Record a custom event. Raises `errors.InvalidField`."""
@@ -35,9 +41,12 @@ class EventService:
             raise errors.InvalidField.of("name", f"names below {prefix}. are the server's own; choose another prefix")
         if resource_id:
             resource_id = parse.parse_uuid("resource_id", resource_id)
-        payload = document.dump_json(document.parse_json_object("data", data or "{}"))
+        payload = await self._normal(data or "{}")
         published = await queries.publish(self._database, name=name, resource_id=resource_id, data=payload, actor=actor)
         return Published(*published)
+
+    async def _normal(self, data: str) -> str:
+        return _normalise(data) if len(data) <= _LARGE_CHARACTERS else await self._aside.run(_normalise, data)
 
     async def get_position(self, *, name: str, claim: bool, actor: str) -> Position:
         """Return a named position; with `claim`, take it over. Raises `errors.NotFound` for one never claimed."""
@@ -81,3 +90,7 @@ class EventService:
 async def _claim(transaction: Transaction, name: str) -> Position:
     transaction.changed = False
     return await queries.claim_position(transaction.connection, name)
+
+
+def _normalise(data: str) -> str:
+    return document.dump_json(document.parse_json_object("data", data))

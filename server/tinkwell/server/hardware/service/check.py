@@ -11,8 +11,9 @@ from tinkwell.server.hardware.store import queries
 from tinkwell.server.hardware.store.queries import Machine
 
 _PARSERS = 2
-# A document above this is parsed aside, lest it hold other calls up.
+# A document above this is parsed aside, and a network of more addresses, lest they hold other calls up.
 _LARGE_BYTES = 16 * 1024
+_LARGE_ADDRESSES = 500
 # Numbers such as 1e307 are what grows most when the database writes a document in its own way.
 _LARGEST_GROWTH = 64
 
@@ -43,7 +44,7 @@ class Checker:
         data = f"{path}data"
         checks = check.Checks()
         hardware_id = checks.take(parse.parse_uuid, f"{data}.id", sent.id)
-        normal = network.normalise(checks, f"{data}.network", sent.network)
+        normal = await _normal(self._aside, checks, f"{data}.network", sent.network)
         if sent.expected_version is not None:
             checks.take(parse.parse_int_range, f"{path}expected_version", sent.expected_version, low=0, high=2**63 - 1)
         if len(metadata) > _LARGE_BYTES:
@@ -51,7 +52,7 @@ class Checker:
         else:
             checks.take(_parse_metadata, f"{data}.metadata", metadata)
         checks.finish()
-        return Machine(hardware_id, metadata, network.dump(normal), sent.expected_version)
+        return Machine(hardware_id, metadata, normal, sent.expected_version)
 
 
 async def check_size(fetch: Fetch, machine: Machine, *, path: str = "") -> None:
@@ -80,6 +81,18 @@ async def with_owner(database: Database, taken: errors.AlreadyExists) -> errors.
     key: queries.Key = "mac" if taken.what == "mac" else "ip"
     owner = await queries.find_id(database.fetch, key, taken.value)
     return errors.AlreadyExists(taken.what, taken.value, taken_by=owner or "")
+
+
+async def _normal(aside: offload.Aside, checks: check.Checks, field: str, given: network.Network) -> str:
+    """Return the network as it is stored; what is wrong is noted in the checks."""
+    addresses = sum(1 + len(each.dhcp.name_servers) + len(each.dhcp.time_servers) for each in given.interfaces)
+    if addresses > _LARGE_ADDRESSES:
+        return await aside.run(_normalise, checks, field, given)
+    return _normalise(checks, field, given)
+
+
+def _normalise(checks: check.Checks, field: str, given: network.Network) -> str:
+    return network.dump(network.normalise(checks, field, given))
 
 
 def _parse_metadata(field: str, text: str) -> str:

@@ -281,6 +281,7 @@ def log_line(found: record.StepLine) -> pb.StepLogLine:
         created_at=_moment(found.created_at),
         path=found.path,
         step_name=found.step_name,
+        is_open=found.is_open,
     )
 
 
@@ -293,6 +294,7 @@ def new_lines(lines: Iterable[pb.StepLogLine]) -> list[record.NewStepLine]:
             number=line.number,
             stream=STREAMS.read(f"{parse.child('lines', index)}.stream", line.stream),
             text=line.text,
+            is_open=line.is_open,
         )
         for index, line in enumerate(lines)
     ]

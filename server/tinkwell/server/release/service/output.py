@@ -43,12 +43,12 @@ class StepLogs:
         lines_of.check_lines(count)
 
     async def append(self, operation_id: str, lines: Sequence[NewStepLine], *, actor: str) -> None:
-        """Add lines to the output of an operation's steps; one that is already there is left as it is.
+        """Add lines to the output of an operation's steps; one that is there is left as it is, unless it is open.
 
         Raises `errors.InvalidField`, and `errors.NotFound` for the operation or for a step that is not one of its.
         """
         operation_id = parse.parse_uuid("operation_id", operation_id)
-        parsed = _parse(lines)
+        parsed = lines_of.latest(_parse(lines), lambda line: (line.step_id, line.attempt, line.number))
 
         async def work(transaction: Transaction) -> None:
             transaction.changed = False

@@ -14,12 +14,15 @@ _BELONGING = """
        FOR KEY SHARE
 """
 _APPEND = """
-    INSERT INTO step_log (operation_id, step_id, attempt, number, stream, line)
-    SELECT $1::text::uuid, given.step_id::uuid, given.attempt, given.number, given.stream, given.line
-      FROM unnest($2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[])
-           WITH ORDINALITY AS given (step_id, attempt, number, stream, line, place)
+    INSERT INTO step_log AS known (operation_id, step_id, attempt, number, stream, line, is_open)
+    SELECT $1::text::uuid, given.step_id::uuid, given.attempt, given.number, given.stream, given.line, given.is_open
+      FROM unnest($2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[], $7::boolean[])
+           WITH ORDINALITY AS given (step_id, attempt, number, stream, line, is_open, place)
      ORDER BY given.place
-        ON CONFLICT DO NOTHING
+        ON CONFLICT (step_id, attempt, number) DO UPDATE
+       SET id = DEFAULT, stream = excluded.stream, line = excluded.line, is_open = excluded.is_open,
+           created_at = excluded.created_at
+     WHERE known.is_open
 """
 _EXISTS = "SELECT id FROM operation WHERE id = $1::text::uuid"
 # Once it is over, no more lines come. What is past its deadline or cancelled, and has no owner, is to be ended by
@@ -31,8 +34,8 @@ STATE = """
       FROM operation o LEFT JOIN lease l ON l.id = o.lease_id WHERE o.id = $1::text::uuid
 """
 PAGE = """
-    SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.created_at,
-           s.path, s.name AS step_name
+    SELECT g.id, CAST(g.step_id AS text) AS step_id, g.attempt, g.number, g.stream, g.line AS text, g.is_open,
+           g.created_at, s.path, s.name AS step_name
       FROM step_log g JOIN step s ON s.id = g.step_id
      WHERE g.operation_id = $1::text::uuid AND g.id > $2 AND ($3 = '' OR s.path = $3)
      ORDER BY g.id
@@ -61,8 +64,11 @@ async def find_missing(transaction: Transaction, operation_id: str, step_ids: Co
 
 
 async def append(transaction: Transaction, operation_id: str, lines: Sequence[NewStepLine]) -> None:
-    """Add lines to an operation that is locked; one that is already there is left as it is."""
-    names = ("step_id", "attempt", "number", "stream", "text")
+    """Add lines, each of which comes once, to an operation that is locked; one that is there is left as it is.
+
+    One that was open is replaced, and comes after all others, as if it were new: so whoever reads on sees it.
+    """
+    names = ("step_id", "attempt", "number", "stream", "text", "is_open")
     await transaction.fetch(_APPEND, operation_id, *([getattr(line, name) for line in lines] for name in names))
 
 

@@ -165,6 +165,7 @@ step_log = Table(
     Column("stream", Text, nullable=False),
     Column("line", Text, nullable=False),
     Column("created_at", column.moment(), nullable=False),
+    Column("is_open", Boolean, nullable=False),
 )
 
 

@@ -8,16 +8,13 @@ from typing import TypeVar
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
-from tinkwell.core.template import template as rules
 from tinkwell.core.template.record import Template
 from tinkwell.core.value import parse
-from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction, Written
+from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.template.store import queries
 
 T = TypeVar("T")
-
-_PARSERS = 2
 
 _PARSE: Mapping[queries.Key, Callable[[str, str], str]] = {"id": parse.parse_uuid, "name": parse.parse_name}
 
@@ -41,9 +38,9 @@ class Updated:
 class TemplateService:
     """What can be done to templates. Whatever takes an id or a name raises `errors.InvalidField` for it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rendering: Rendering) -> None:
         self._database = database
-        self._aside = offload.Aside(_PARSERS)
+        self._rendering = rendering
 
     async def create(self, *, template_id: str, name: str, data: str, actor: str) -> Created:
         """Create a template; an empty id is made up, an empty name is taken from the YAML.
@@ -53,8 +50,8 @@ class TemplateService:
         """
         template_id = parse.parse_uuid("id", template_id) if template_id else str(uuid.uuid4())
         name = name and parse.parse_name("name", name)
-        parsed = await self._aside.run(rules.parse_template, data)
-        name = name or parse.parse_name("data.name", parsed.name)
+        own_name = await self._rendering.check(data, field="data")
+        name = name or parse.parse_name("data.name", own_name)
 
         async def work(transaction: Transaction) -> None:
             if await queries.insert(transaction.connection, template_id, name, data):
@@ -102,7 +99,7 @@ class TemplateService:
         if expected_version is not None:
             parse.parse_int_range("expected_version", expected_version, low=0, high=2**63 - 1)
         if data:
-            await self._aside.run(rules.parse_template, data)
+            await self._rendering.check(data, field="data")
 
         async def work(transaction: Transaction) -> int:
             stored = await queries.lock(transaction.connection, template_id)

@@ -135,6 +135,7 @@ def log_line(line: LogLine) -> pb.LogLine:
         created_at=_moment(line.created_at),
         task_name=line.task_name,
         action_name=line.action_name,
+        is_open=line.is_open,
     )
 
 
@@ -172,6 +173,7 @@ def reported(answer: Reported) -> pb.ReportActionStatusResponse:
         attempt=answer.attempt,
         remaining_seconds=answer.remaining_seconds,
         state=_STATES[answer.state],
+        data_version=answer.data_version,
     )
 
 
@@ -198,6 +200,7 @@ def _new_line(index: int, line: pb.LogLine) -> NewLine:
         number=line.number,
         stream=_STREAMS_BACK[line.stream],
         text=line.text,
+        is_open=line.is_open,
     )
 
 

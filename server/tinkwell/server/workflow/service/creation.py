@@ -10,16 +10,19 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from tinkwell.core import errors
-from tinkwell.core.template import template
+from tinkwell.core.template.frozen import Frozen
+from tinkwell.core.template.model import Action
 from tinkwell.core.template.record import Template
 from tinkwell.core.value import document, parse
 from tinkwell.core.workflow import devices
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Fetch, Transaction
+from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.workflow.store import creation
 from tinkwell.server.workflow.store import source as workflow_source
 
 _TRIES = 5
+_PARSERS = 2
 # A device map of this size is read in much less than a millisecond.
 MAX_QUICK_CHARACTERS = 4 * 1024
 # So many templates, none larger than that, are remembered as they were seen last.
@@ -41,7 +44,7 @@ class Draft:
     id: str
     devices_text: str
     source: Template
-    rendered: template.Rendered
+    rendered: Frozen
     recovers: str = ""
 
 
@@ -54,11 +57,12 @@ class _Request:
 
 
 class WorkflowCreation:
-    """CreateWorkflow. Templates are rendered aside."""
+    """CreateWorkflow."""
 
-    def __init__(self, database: Database, renderers: offload.Aside) -> None:
+    def __init__(self, database: Database, rendering: Rendering) -> None:
         self._database = database
-        self._aside = renderers
+        self._rendering = rendering
+        self._aside = offload.Aside(_PARSERS)
         # Templates as they were seen last, by what requests call them.
         self._known: OrderedDict[str, Template] = OrderedDict()
 
@@ -93,7 +97,8 @@ class WorkflowCreation:
         if (source := self._known.get(request.template)) is None:
             return None
         try:
-            return await self._create(request, source, actor)
+            rendered = self._render_quickly(source.data, request)
+            return await self._write(request, source, rendered, actor) if rendered is not None else None
         except (errors.InvalidField, errors.NotFound):
             return None
 
@@ -106,7 +111,10 @@ class WorkflowCreation:
         if source is None:
             raise errors.NotFound("TEMPLATE", request.template)
         self._remember(request.template, source)
-        return await self._create(request, source, actor)
+        rendered = self._render_quickly(source.data, request)
+        if rendered is None:
+            rendered = await self._rendering.render(source.data, request.devices_text, field="template")
+        return await self._write(request, source, rendered, actor)
 
     def _remember(self, called: str, source: Template) -> None:
         # Another template may come that has as its id what this one has as its name.
@@ -117,8 +125,7 @@ class WorkflowCreation:
             if len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
 
-    async def _create(self, request: _Request, source: Template, actor: str) -> Created | None:
-        rendered = await self._render(source.data, request)
+    async def _write(self, request: _Request, source: Template, rendered: Frozen, actor: str) -> Created | None:
         draft = Draft(id=request.workflow_id, devices_text=request.devices_text, source=source, rendered=rendered)
 
         async def work(fetch: Fetch) -> tuple[bool, bool]:
@@ -128,13 +135,10 @@ class WorkflowCreation:
         written = await self._database.change(work)
         return Created(request.workflow_id, written.revision) if written.value else None
 
-    async def _render(self, text: str, request: _Request) -> template.Rendered:
-        if len(request.devices_text) <= MAX_QUICK_CHARACTERS:
-            # In a thread it would keep the loop from its work for as long: the two take turns of five milliseconds.
-            quick = template.render_quickly(text, request.devices, field="template")
-            if quick is not None:
-                return quick
-        return await self._aside.run(template.render, text, request.devices, field="template")
+    def _render_quickly(self, text: str, request: _Request) -> Frozen | None:
+        if len(request.devices_text) > MAX_QUICK_CHARACTERS:
+            return None
+        return self._rendering.render_quickly(text, request.devices, field="template")
 
 
 async def write(transaction: Transaction, draft: Draft) -> bool:
@@ -149,8 +153,8 @@ async def write(transaction: Transaction, draft: Draft) -> bool:
 
 async def _insert(fetch: Fetch, draft: Draft, *, actor: str | None) -> bool:
     references = {
-        task.worker: devices.parse_worker(f"template.tasks[{index}].worker", task.worker)
-        for index, task in enumerate(draft.rendered.template.tasks)
+        worker: devices.parse_worker(f"template.tasks[{index}].worker", worker)
+        for index, worker in enumerate(draft.rendered.workers)
     }
     inserted = await creation.insert(fetch, _new_workflow(draft, references), actor=actor)
     for text, reference in references.items():
@@ -176,9 +180,9 @@ def _new_workflow(draft: Draft, references: Mapping[str, devices.Worker]) -> cre
         workers=list(places),
         devices=draft.devices_text,
         data=rendered.text,
-        global_timeout_seconds=rendered.template.global_timeout_seconds,
-        on_timeout=rendered.template.on_timeout,
-        on_failure=rendered.template.on_failure,
+        global_timeout_seconds=rendered.global_timeout_seconds,
+        on_timeout=rendered.on_timeout,
+        on_failure=rendered.on_failure,
         recovers=draft.recovers,
         actions=[
             _new_action(index, action, places[references[action.worker]])
@@ -187,7 +191,7 @@ def _new_workflow(draft: Draft, references: Mapping[str, devices.Worker]) -> cre
     )
 
 
-def _new_action(index: int, action: template.Action, worker_place: int) -> creation.NewAction:
+def _new_action(index: int, action: Action, worker_place: int) -> creation.NewAction:
     return creation.NewAction(
         action_index=index,
         worker_place=worker_place,

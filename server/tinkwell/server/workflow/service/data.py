@@ -9,7 +9,9 @@ from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.workflow.store import data as workflow_data
 from tinkwell.server.workflow.store import queries
 
-MAX_DOCUMENT_BYTES = 1024 * 1024
+# More than what Tinkerbell's worker can send in a message, with metadata that repeat it.
+MAX_DATA_BYTES = 2 * 1024 * 1024
+MAX_METADATA_BYTES = 1024 * 1024
 KEPT_VERSIONS = 3
 
 _MAX_VERSION = 2**31 - 1
@@ -54,11 +56,16 @@ class WorkflowDataService:
         found = await self._get(workflow_id, 0)
         return 0 if found is None else found.number
 
+    async def get_length(self, workflow_id: str) -> int:
+        """Return the length in bytes of the longest data that is kept, 0 where there is none."""
+        workflow_id = parse.parse_uuid("workflow_id", workflow_id)
+        return await self._database.read(lambda connection: workflow_data.longest(connection, workflow_id))
+
     async def update(self, workflow_id: str, *, metadata: bytes, data: bytes, actor: str) -> int:
         """Write the next version and return its number. Both texts are kept as they are; no metadata means `{}`."""
         workflow_id = parse.parse_uuid("workflow_id", workflow_id)
-        metadata_text = await self._aside.run(_parse, "metadata", metadata or b"{}")
-        data_text = await self._aside.run(_parse, "data", data)
+        metadata_text = await self._aside.run(_parse, "metadata", metadata or b"{}", MAX_METADATA_BYTES)
+        data_text = await self._aside.run(_parse, "data", data, MAX_DATA_BYTES)
 
         async def work(transaction: Transaction) -> int:
             transaction.changed = False
@@ -85,6 +92,6 @@ class WorkflowDataService:
         return None
 
 
-def _parse(field: str, text: bytes) -> str:
-    document.parse_json(field, text, max_bytes=MAX_DOCUMENT_BYTES)
+def _parse(field: str, text: bytes, max_bytes: int) -> str:
+    document.parse_json(field, text, max_bytes=max_bytes)
     return text.decode()

@@ -30,7 +30,7 @@ class Page(Protocol[L_co]):
 
     @property
     def lines(self) -> Sequence[L_co]:
-        """At most `PAGE` lines."""
+        """At most `PAGE` lines, and one more that has changed."""
 
     @property
     def is_over(self) -> bool:
@@ -84,7 +84,7 @@ class Followers:
                 for batch in _batches(page.lines, size):
                     last = batch[-1]
                     yield batch
-                if len(page.lines) == PAGE:
+                if len(page.lines) >= PAGE:
                     continue
                 if page.is_over or not follow:
                     return

@@ -9,8 +9,8 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.value import parse
 from tinkwell.core.workflow import transition
 from tinkwell.core.workflow.record import Action, JournalEntry, Progress, Unfinished, Workflow
-from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.workflow.service import expiry, recovery
 from tinkwell.server.workflow.service.creation import Created, WorkflowCreation
 from tinkwell.server.workflow.service.expiry import Expired
@@ -29,19 +29,17 @@ MAX_AGE_SECONDS = 36_500 * 86_400
 MAX_CONTEXTS = 10_000
 _PAGE = 500
 _IDS_PAGE = 5_000
-_RENDERERS = 2
 
 
 class WorkflowService:
     """What can be done to workflows. Whatever takes an id raises `errors.InvalidField` and `errors.NotFound` for it."""
 
-    def __init__(self, database: Database, *, retention_seconds: float = 0.0) -> None:
+    def __init__(self, database: Database, rendering: Rendering, *, retention_seconds: float = 0.0) -> None:
         self._database = database
         self._retention_seconds = retention_seconds
         self._pruning = Pruning(database)
-        renderers = offload.Aside(_RENDERERS)
-        self._creation = WorkflowCreation(database, renderers)
-        self._recovery = recovery.WorkflowRecovery(database, renderers)
+        self._creation = WorkflowCreation(database, rendering)
+        self._recovery = recovery.WorkflowRecovery(database, rendering)
         self._reports = Reports(database, self._recovery)
         self._expired_attempts = 0
 

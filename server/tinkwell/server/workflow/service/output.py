@@ -1,12 +1,13 @@
 """The output of actions: appended as it comes, and watched in the order of action, attempt and number.
 
 Lines of a workflow are expected in that order, as a worker produces them. A line that is added before the place of a
-watcher is not sent to it.
+watcher is not sent to it, and an open one is sent again as long as it is the last one that was.
 """
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from tinkwell.core import errors
 from tinkwell.core.value import check, parse
@@ -19,7 +20,15 @@ from tinkwell.server.workflow.store import output, queries
 MAX_LINES = 1_000
 MAX_LINE_BYTES = 16 * 1024
 # The bound on the output of one attempt and its hook: whoever runs them numbers their lines.
-MAX_NUMBER = 110_000
+MAX_NUMBER = 200_001
+
+
+class _Line(Protocol):
+    @property
+    def is_open(self) -> bool: ...
+
+
+N = TypeVar("N", bound=_Line)
 
 
 class LogService:
@@ -39,12 +48,12 @@ class LogService:
         return self._followers.count
 
     async def append(self, workflow_id: str, lines: Sequence[NewLine], *, actor: str) -> None:
-        """Add lines to the output of a workflow's actions; one that is already there is left as it is.
+        """Add lines to the output of a workflow's actions; one that is there is left as it is, unless it is open.
 
         Raises `errors.InvalidField`, and `errors.NotFound` for the workflow or for an action that is not one of its.
         """
         workflow_id = parse.parse_uuid("workflow_id", workflow_id)
-        parsed = _parse(lines)
+        parsed = latest(_parse(lines), lambda line: (line.action_id, line.attempt, line.number))
 
         async def work(transaction: Transaction) -> None:
             transaction.changed = False
@@ -90,6 +99,16 @@ def check_line(checks: check.Checks, field: str, *, attempt: int, number: int, t
     checks.take(parse.parse_int_range, f"{field}.attempt", attempt, low=1, high=MAX_ATTEMPT)
     checks.take(parse.parse_int_range, f"{field}.number", number, low=1, high=MAX_NUMBER)
     checks.take(_parse_text, f"{field}.text", text)
+
+
+def latest(lines: Iterable[N], key: Callable[[N], Hashable]) -> list[N]:
+    """Return each line once, as it is after all were added in turn: the first, or what an open one has become."""
+    kept: dict[Hashable, N] = {}
+    for line in lines:
+        known = kept.get(key(line))
+        if known is None or known.is_open:
+            kept[key(line)] = line
+    return list(kept.values())
 
 
 def _size(line: LogLine) -> int:

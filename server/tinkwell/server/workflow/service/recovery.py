@@ -17,10 +17,9 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
 from tinkwell.core import errors
-from tinkwell.core.template import template
-from tinkwell.core.workflow import devices, transition
-from tinkwell.server.database import offload
+from tinkwell.core.workflow import transition
 from tinkwell.server.database.database import Database, Transaction, Written
+from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.workflow.service import creation
 from tinkwell.server.workflow.store import source as workflow_source
 from tinkwell.server.workflow.store import step
@@ -56,11 +55,11 @@ class _Unprepared(Exception):
 
 
 class WorkflowRecovery:
-    """Runs work that may end a workflow. Templates are rendered aside."""
+    """Runs work that may end a workflow."""
 
-    def __init__(self, database: Database, renderers: offload.Aside) -> None:
+    def __init__(self, database: Database, rendering: Rendering) -> None:
         self._database = database
-        self._aside = renderers
+        self._rendering = rendering
 
     async def run(self, work: Work[T], *, actor: str) -> Written[T]:
         """Run work in one transaction; it writes its steps by `write`, with the recovery that it is called with."""
@@ -98,7 +97,7 @@ class WorkflowRecovery:
             raise errors.NotFound("TEMPLATE", template_name)
         if source.id in lineage.template_ids:
             raise errors.IllegalTransition(f"template {source.name}", "a chain of recoveries uses no template twice")
-        rendered = await self._aside.run(_render, source.data, lineage.devices)
+        rendered = await self._rendering.render(source.data, lineage.devices, field="template", is_recovery=True)
         return creation.Draft(
             id=str(uuid.uuid4()),
             devices_text=lineage.devices,
@@ -144,7 +143,3 @@ def _with_recovery(move: step.Move, recovery: transition.Recovery) -> step.Move:
     assert end.cause is not None
     recovered = dataclasses.replace(end, cause=dataclasses.replace(end.cause, recovery=recovery))
     return dataclasses.replace(move, steps=[*before, recovered])
-
-
-def _render(text: str, devices_text: str) -> template.Rendered:
-    return template.render(text, devices.parse_devices("hardware", devices_text), field="template")

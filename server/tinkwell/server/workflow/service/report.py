@@ -34,13 +34,15 @@ class ActionReport(ActionStatus):
 class Reported:
     """What a report has come to. The revision is 0 for a repetition; a running action may have a deadline.
 
-    `state` is the action's, after the report.
+    `state` is the action's, after the report. `data_version` is the latest of the document that the workflow's workers
+    share, 0 without one.
     """
 
     revision: int
     attempt: int
     remaining_seconds: float | None
     state: State
+    data_version: int
 
 
 class AttemptLost(errors.IllegalTransition):
@@ -99,13 +101,15 @@ class Decision:
     reporter: lease.Reporter
     move: step.Move
     entry: ActionStatus
+    data_version: int
 
     @property
     def reported(self) -> Reported:
         """The answer once this is written, but for its revision."""
         starts = (each for each in self.changes.steps if isinstance(each, transition.StartAction))
         left = next((start.deadline_seconds for start in starts), None)
-        return Reported(0, self.changes.attempt, left, transition.state_after(self.action, self.changes))
+        state = transition.state_after(self.action, self.changes)
+        return Reported(0, self.changes.attempt, left, state, self.data_version)
 
 
 def decide(locked: step.Locked, report: ActionReport) -> Decision:
@@ -138,6 +142,7 @@ def decide(locked: step.Locked, report: ActionReport) -> Decision:
             action_name=action.name,
             attempt=changes.attempt,
         ),
+        data_version=locked.data_version,
     )
 
 
@@ -192,4 +197,4 @@ async def _repeat(
         if verdict is lease.Verdict.ADOPTED:
             await step.adopt(transaction, locked.workflow.id, action, lease_id=reporter.lease_id)
     remaining = transition.action_seconds(locked.workflow, action)
-    return Reported(0, action.attempt, remaining, action.state)
+    return Reported(0, action.attempt, remaining, action.state, locked.data_version)

@@ -26,6 +26,9 @@ _FORGET = (
     .values(data=sqlalchemy.null())
 )
 _LATEST = select(func.coalesce(func.max(_DATA.version), 0)).where(_DATA.workflow_id == bindparam("workflow_id"))
+_LONGEST = select(func.coalesce(func.max(func.octet_length(column.to_text(_DATA.data))), 0)).where(
+    _DATA.workflow_id == bindparam("workflow_id"), _DATA.data.is_not(None)
+)
 _GET = (
     select(_DATA.version, column.to_text(_DATA.metadata), column.to_text(_DATA.data))
     .join(table.workflow, _WORKFLOW.id == _DATA.workflow_id)
@@ -66,6 +69,11 @@ async def append(connection: AsyncConnection, workflow_id: str, *, metadata: str
 async def latest(connection: AsyncConnection, workflow_id: str) -> int:
     """Return the number of the latest version, 0 when there is none."""
     return int((await connection.execute(_LATEST, {"workflow_id": workflow_id})).scalar_one())
+
+
+async def longest(connection: AsyncConnection, workflow_id: str) -> int:
+    """Return the length of the longest data that a version still has, 0 when there is none."""
+    return int((await connection.execute(_LONGEST, {"workflow_id": workflow_id})).scalar_one())
 
 
 async def get(connection: AsyncConnection, workflow_id: str, number: int) -> Version | None:

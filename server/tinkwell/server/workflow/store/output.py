@@ -17,25 +17,28 @@ _BELONGING = sqlalchemy.text("""
 """)
 # In the order of the key, so that two writers of the same lines wait for each other instead of deadlocking.
 _APPEND = sqlalchemy.text("""
-    INSERT INTO log_line (action_id, attempt, number, stream, line)
-    SELECT CAST(action_id AS uuid), attempt, number, stream, line
+    INSERT INTO log_line AS known (action_id, attempt, number, stream, line, is_open)
+    SELECT CAST(action_id AS uuid), attempt, number, stream, line, is_open
       FROM unnest(CAST(:action_ids AS text[]), CAST(:attempts AS integer[]), CAST(:numbers AS bigint[]),
-                  CAST(:streams AS text[]), CAST(:texts AS text[])) AS given (action_id, attempt, number, stream, line)
+                  CAST(:streams AS text[]), CAST(:texts AS text[]), CAST(:opens AS boolean[]))
+           AS given (action_id, attempt, number, stream, line, is_open)
      ORDER BY 1, 2, 3
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (action_id, attempt, number) DO UPDATE
+       SET stream = excluded.stream, line = excluded.line, is_open = excluded.is_open, created_at = excluded.created_at
+     WHERE known.is_open
 """)
 _STATE = sqlalchemy.text("SELECT state FROM workflow WHERE id = CAST(:workflow_id AS uuid) AND deleted_at IS NULL")
 # A page begins within one action and may go on with the ones after it. As one statement it would read all lines of the
 # action each time.
 WITHIN = sqlalchemy.text("""
-    SELECT attempt, number, stream, line, created_at
+    SELECT attempt, number, stream, line, is_open, created_at
       FROM log_line
      WHERE action_id = CAST(:action_id AS uuid) AND (attempt, number) > (:attempt, :number)
      ORDER BY attempt, number
      LIMIT :limit
 """)
 BEYOND = sqlalchemy.text("""
-    SELECT l.attempt, l.number, l.stream, l.line, l.created_at,
+    SELECT l.attempt, l.number, l.stream, l.line, l.is_open, l.created_at,
            CAST(a.id AS text) AS action_id, a.action_index, a.task_name, a.name AS action_name
       FROM action a
      CROSS JOIN LATERAL (SELECT * FROM log_line WHERE action_id = a.id ORDER BY attempt, number LIMIT :limit) l
@@ -61,19 +64,23 @@ async def find_missing(connection: AsyncConnection, workflow_id: str, action_ids
 
 
 async def append(connection: AsyncConnection, lines: Sequence[NewLine]) -> None:
-    """Add lines; one that is already there is left as it is."""
+    """Add lines, each of which comes once; one that is already there is left as it is, unless it is open."""
     values = {
         "action_ids": [line.action_id for line in lines],
         "attempts": [line.attempt for line in lines],
         "numbers": [line.number for line in lines],
         "streams": [line.stream for line in lines],
         "texts": [line.text for line in lines],
+        "opens": [line.is_open for line in lines],
     }
     await connection.execute(_APPEND, values)
 
 
 async def page(connection: AsyncConnection, workflow_id: str, *, after: LogLine | None, limit: int) -> Page:
-    """Return the lines of a workflow that follow a line, the first ones without it."""
+    """Return the lines of a workflow that follow a line, the first ones without it.
+
+    They begin with that line itself where it was open and has changed.
+    """
     state = (await connection.execute(_STATE, {"workflow_id": workflow_id})).scalar()
     lines = await _within(connection, after, limit) if after is not None else []
     if len(lines) < limit:
@@ -87,9 +94,11 @@ async def page(connection: AsyncConnection, workflow_id: str, *, after: LogLine 
 
 
 async def _within(connection: AsyncConnection, after: LogLine, limit: int) -> list[LogLine]:
-    values = {"action_id": after.action_id, "attempt": after.attempt, "number": after.number, "limit": limit}
+    number, limit = after.number - after.is_open, limit + after.is_open
+    values = {"action_id": after.action_id, "attempt": after.attempt, "number": number, "limit": limit}
     rows = await connection.execute(WITHIN, values)
-    return [dataclasses.replace(after, **_columns(row)) for row in rows]
+    lines = [dataclasses.replace(after, **_columns(row)) for row in rows]
+    return lines[1:] if lines and lines[0] == after else lines
 
 
 def _columns(row: sqlalchemy.Row[Any]) -> dict[str, Any]:

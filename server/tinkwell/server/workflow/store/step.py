@@ -30,6 +30,7 @@ _STATES = """
            CASE WHEN w.state = 'PENDING' THEN CAST(nullif(w.global_timeout_seconds, 0) AS double precision)
                 ELSE CAST(extract(epoch FROM w.deadline_at - moment.at) AS double precision) END AS workflow_remaining,
            w.on_timeout AS workflow_on_timeout, w.on_failure AS workflow_on_failure,
+           coalesce(document.latest, 0) AS data_version,
            CAST(a.id AS text) AS id, a.version, a.action_index, a.task_name, a.name,
            CAST(a.worker_id AS text) AS worker_id, a.state, a.attempt, a.retries, a.retry_delay_seconds, a.reboots,
            CASE WHEN a.state = 'RUNNING' THEN a.on_timeout ELSE '{}' END AS on_timeout,
@@ -40,6 +41,9 @@ _STATES = """
            CAST(h.lease_id AS text) AS lease_id, l.engine, l.expires_at > moment.at AS is_live,
            CAST(mine.id AS text) AS own_id, mine.engine AS own_engine, mine.expires_at > moment.at AS is_own_live
       FROM workflow w CROSS JOIN moment
+      LEFT JOIN LATERAL (
+          SELECT max(version) AS latest FROM workflow_data WHERE workflow_id = w.id
+      ) document ON true
       LEFT JOIN action a ON a.workflow_id = w.id
       LEFT JOIN machine_hold h ON h.worker_id = a.worker_id AND h.workflow_id = w.id
       LEFT JOIN lease l ON l.id = h.lease_id
@@ -138,13 +142,15 @@ Version: TypeAlias = tuple[str, int]
 class Locked:
     """A workflow that nobody else moves until the transaction ends: its actions in order, its machines by their ids.
 
-    `lease` is the one whose token was asked about, None where there is no such lease.
+    `lease` is the one whose token was asked about, None where there is no such lease. `data_version` is the latest of
+    the document that the workflow's workers share, 0 without one.
     """
 
     workflow: transition.Workflow
     actions: Sequence[transition.Action]
     holds: Mapping[str, MachineHold]
     lease: lease.Lease | None
+    data_version: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +166,7 @@ class Due:
     lease: lease.Lease | None
     completed: int
     total: int
+    data_version: int
     workflow_version: int
     version: int
     drawn: int
@@ -170,7 +177,7 @@ class Due:
         """
         actions = transition.around(self.action, completed=completed, total=self.total)
         holds = {} if self.hold is None else {self.hold.id: self.hold}
-        return Locked(self.workflow, actions, holds, self.lease)
+        return Locked(self.workflow, actions, holds, self.lease, self.data_version)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +273,7 @@ def _statement(move: Move, step: transition.Step) -> tuple[Any, ...]:
 def _locked(rows: Sequence[asyncpg.Record]) -> Locked:
     holds = {row["held_worker_id"]: _hold(row) for row in rows if row["held_worker_id"] is not None}
     actions = [_action(row, holds.get(row["worker_id"])) for row in rows if row["id"] is not None]
-    return Locked(_workflow(rows[0]), actions, holds, _lease(rows[0]))
+    return Locked(_workflow(rows[0]), actions, holds, _lease(rows[0]), rows[0]["data_version"])
 
 
 def _due(row: asyncpg.Record) -> Due:
@@ -278,6 +285,7 @@ def _due(row: asyncpg.Record) -> Due:
         lease=_lease(row),
         completed=row["completed_actions"],
         total=row["total_actions"],
+        data_version=row["data_version"],
         workflow_version=row["workflow_version"],
         version=row["version"],
         drawn=row["drawn"],
@@ -329,6 +337,7 @@ def _action(row: asyncpg.Record, hold: MachineHold | None) -> transition.Action:
         remaining_seconds=deadline.left(row["timeout_seconds"], elapsed_seconds=row["elapsed_seconds"])
         if is_running
         else None,
+        grace_seconds=deadline.grace(is_leased=hold is not None and bool(hold.lease_id)),
         is_lost=is_running and hold is not None and hold.is_lost,
         retries=row["retries"],
         retry_delay_seconds=row["retry_delay_seconds"],

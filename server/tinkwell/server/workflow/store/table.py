@@ -93,6 +93,7 @@ log_line = Table(
     Column("stream", Text, nullable=False),
     Column("line", Text, nullable=False),
     Column("created_at", column.moment(), nullable=False),
+    Column("is_open", Boolean, nullable=False),
 )
 
 

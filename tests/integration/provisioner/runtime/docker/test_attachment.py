@@ -17,7 +17,7 @@ from support.waiting import eventually
 from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import output, output_mark, port
-from tinkwell.provisioner.runtime.docker import attachment, engine, setting
+from tinkwell.provisioner.runtime.docker import engine, setting
 from tinkwell.provisioner.runtime.docker import run as docker_run
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -259,15 +259,17 @@ async def test_lines_that_are_given_up_can_be_read_again(box: Box, run: docker_r
     assert await again == [(1, STDERR, "one"), (2, STDERR, "two")]
 
 
-async def test_more_lines_than_are_wanted_are_dropped_and_not_kept(
+async def test_of_more_lines_than_are_wanted_the_first_and_the_last_are_kept(
     box: Box, run: docker_run.DockerRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attachment, "KEPT_BYTES", 1000)
-    box.says = saying(*[(STDERR, b"x" * 99 + b"\n")] * 5000, (STDOUT, b"end"))
+    monkeypatch.setattr(output, "HEAD_LINES", 10)
+    monkeypatch.setattr(output, "MAX_LINES", 20)
+    box.says = saying(*[(STDERR, b"x" * 99 + b"\n")] * 5000, (STDERR, b"why\n"), (STDOUT, b"end"))
     await run.start(answer_bytes=10)
     await wait(run)
     assert await run.answer() == b"end"
-    assert len(await lines(run)) == 10
+    said = [text for _, _, text in await lines(run)]
+    assert (len(said), said[-1]) == (21, "why")
 
 
 async def test_a_container_that_takes_no_input_holds_nobody_up_and_has_not_been_fed(

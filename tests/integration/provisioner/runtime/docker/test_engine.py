@@ -390,21 +390,26 @@ async def test_an_address_of_no_kind_is_refused(tmp_path: Path) -> None:
         await engine.Engine.connect(streams=1, settings=setting.DockerSettings(host="carrier://pigeon"))
 
 
-async def test_lines_that_went_missing_while_the_output_filled_up_are_noted(
+async def test_of_a_log_whose_beginning_was_forgotten_after_it_was_read_only_the_end_is_read_again(
     fake: FakeEngine, run: docker_run.DockerRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log's beginning is another one by then: what the engine forgot may lie between any two lines."""
-    monkeypatch.setattr(output, "MAX_LINES", 2)
+    monkeypatch.setattr(output, "HEAD_LINES", 2)
+    fake.serve_state("c", RUNNING)
     asked = []
 
     def logs(request: Request) -> None:
         asked.append(request)
+        if len(asked) == 2:
+            assert "follow=1" not in request.path
+        fake.serve_state("c", EXITED)
         request.begin()
-        request.chunk(frame("one\ntwo\nthree\n", second=len(asked)))
+        request.chunk(frame("one\ntwo\nthree\nfour\n", second=len(asked)))
         request.end()
 
     fake.serve("/containers/c/logs", logs)
-    fake.serve_state("c", EXITED)
-    full = "[the rest of the output was dropped: it has more than 2 lines]"
-    assert await texts(run) == ["one", "two", full, f"[{docker_run.MISSING}]"]
+    assert await texts(run) == [
+        *("one", "two", "[the output is long; its last lines follow when it has ended]"),
+        f"[{docker_run.FORGOTTEN}]",
+        *("one", "two", "three", "four"),
+    ]
     assert len(asked) == 2

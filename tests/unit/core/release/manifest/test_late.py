@@ -15,6 +15,9 @@ from tinkwell.core.release.manifest import late
         ("{{ my_subcharts.a }}", set()),
         ("{{ subcharts }}", set()),
         ("{{ subcharts[x] }}", set()),
+        ("{{ subcharts['a\"] }}{{ subcharts['a\n'] }}", set()),
+        ("subcharts [ 'db" * 20_000, set()),
+        ("subcharts" + " " * 200_000, set()),
     ],
 )
 def test_the_names_behind_subcharts_are_found(text: str, found: set[str]) -> None:

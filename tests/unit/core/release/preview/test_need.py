@@ -1,6 +1,9 @@
 """What resources need before they can be looked at, and the plan that comes of it."""
 
+import dataclasses
 from typing import Any
+
+import pytest
 
 from tinkwell.core.release.graph import build
 from tinkwell.core.release.kinds import NodeTask, PlanKind, Wait
@@ -49,6 +52,22 @@ def test_a_resource_needs_what_the_outputs_come_from_that_it_names() -> None:
 
 def test_inputs_lead_through_the_parent_to_the_outputs_of_a_sibling() -> None:
     assert need.needs(CHARTS)["foo.web:site"] == {"foo.bar:db": "config.to[0] needs inputs.url"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{{ subcharts.bar.outputs.url }}", "config.at needs bar.outputs.url"),
+        ("{{ subcharts['bar']['outputs'] . port }}", "config.at needs bar.outputs"),
+        ("{{ subcharts.bar\n.state }} {{ subcharts.bar.outputs .port }}", "config.at needs bar.outputs.port"),
+        ("{{ subcharts.bar }}" * 20_000, "config.at needs bar.outputs"),
+        ("{{ subcharts.bar.outputs" * 20_000, "config.at needs bar.outputs"),
+    ],
+)
+def test_the_output_is_told_that_a_text_names_behind_a_subchart(text: str, reason: str) -> None:
+    page = resource({"at": text}, Late(pointers=("/at",)))
+    manifest = dataclasses.replace(CHARTS, resources={**CHARTS.resources, "foo:page": page})
+    assert need.needs(manifest)["foo:page"] == {"foo.bar:db": reason}
 
 
 def test_a_text_that_names_a_dependency_is_told_of_before_the_dependency() -> None:

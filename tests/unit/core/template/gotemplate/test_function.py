@@ -1,11 +1,16 @@
 """The functions of the template language."""
 
+import decimal
+import pathlib
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinkwell.core.template.gotemplate import advice, function, program
 from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate import program
+from tinkwell.core.template.gotemplate.fault import BadArgument
 from tinkwell.core.value import document
 
 VALUES = document.parse_json_object(
@@ -48,6 +53,8 @@ def printed(action: str) -> str:
         ("{{println 1 `a`}}", "1 a\n"),
         ('{{html `<a href="x">\'&`}}', "&lt;a href=&#34;x&#34;&gt;&#39;&amp;"),
         ("{{urlquery `a b&é~-_.`}}", "a+b%26%C3%A9~-_."),
+        ('{{js `\'"\\<>&=/`}} {{js "\\n\\x00\\x7f"}}', "\\'\\\"\\\\\\u003C\\u003E\\u0026\\u003D/ \\u000A\\u0000\x7f"),
+        ('{{js "é\\u2028\\u00a0\\U0001F600\\U000E0001" 1 2}}', "é\\u2028\\u00A0\U0001f600\\uE00011 2"),
         ("{{`a` | printf `%s-%s` `b`}}", "b-a"),
     ],
 )
@@ -130,6 +137,10 @@ def test_printf_formats_as_go_does(action: str, expected: str) -> None:
     assert printed(action) == expected
 
 
+def test_no_function_that_is_there_is_said_to_be_left_out() -> None:
+    assert [name for name in function.NAMES if advice.advise(name, function.NAMES) != f"did you mean {name}?"] == []
+
+
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
@@ -146,3 +157,31 @@ def test_quoting_escapes_what_does_not_print(text: str, quoted: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_quoted_text_is_the_same_text_when_it_is_read(text: str) -> None:
     assert printed("{{" + gotemplate_format.quote(text) + "}}") == text
+
+
+def test_the_documentation_lists_every_function() -> None:
+    page = pathlib.Path(__file__).parents[5] / "docs" / "template.md"
+    section = page.read_text().partition("## The template language")[2].partition("\n## ")[0]
+    assert sorted(function.NAMES - set(re.findall(r"`(\w+)", section))) == []
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
+    ["%d%5.2f%c", "a{2}", "[", "{", "255.0.0.0", "-1"]
+)
+numbers = (
+    st.integers(-(2**65), 2**65) | st.integers(-3, 3) | st.decimals(allow_nan=False, allow_infinity=False, places=2)
+)
+arguments = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(sorted(function.NAMES - {"and", "or"})), st.lists(arguments, max_size=4))
+def test_a_function_gives_a_value_or_says_why_not(name: str, given: list[document.JsonValue]) -> None:
+    try:
+        made = function.call(name, given)
+    except BadArgument:
+        return
+    assert made is None or isinstance(made, bool | int | decimal.Decimal | str | list | dict)

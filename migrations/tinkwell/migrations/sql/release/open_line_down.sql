@@ -1,0 +1,1 @@
+ALTER TABLE step_log DROP COLUMN is_open;

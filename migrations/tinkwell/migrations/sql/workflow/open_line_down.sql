@@ -1,0 +1,1 @@
+ALTER TABLE log_line DROP COLUMN is_open;

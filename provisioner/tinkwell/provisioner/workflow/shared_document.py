@@ -1,0 +1,181 @@
+"""The document that the actions of a workflow share, on whichever machine they run and whoever runs them.
+
+    the server ──▶ $WORKFLOW_DIR/data ──▶ an action ──▶ $WORKFLOW_DIR/data ──▶ the server
+             before it begins                       after it has succeeded
+
+Tinkerbell's worker does the same, but hands on a moment after the success; see `tinkwell.core.workflow.handover`. An
+action that fails hands nothing on. What is no JSON object is no document, so that a workflow may have a file of that
+name for itself. The server hears of a document before it hears that the action has succeeded: whoever comes next has
+it.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+from tinkwell.client import errors
+from tinkwell.client.workflow.model import Action, Document
+from tinkwell.core.value.run_key import RunKey
+from tinkwell.core.workflow import handover
+from tinkwell.provisioner.agent.run_spec import fields
+from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.state_dir import document
+from tinkwell.provisioner.workflow import workflow_folder
+
+logger = logging.getLogger(__name__)
+
+# The server takes no more.
+MAX_BYTES = 2 * 1024 * 1024
+# How often it is asked for while one may still come.
+ASK_SECONDS = 0.05
+_NOT_JSON = "its data is not handed on, for it is not JSON"
+
+
+class DocumentApi(Protocol):
+    """What sharing a document needs of the server."""
+
+    async def data(self, id: str) -> Document:  # noqa: A002
+        """Return the latest version of a workflow's document, empty where there is none."""
+
+    async def metadata(self, id: str) -> Document:  # noqa: A002
+        """Return what was told about that version."""
+
+    async def update_data(self, id: str, data: bytes, metadata: bytes) -> int:  # noqa: A002
+        """Store a new version of the document and return its number."""
+
+
+class Refused(Exception):
+    """An action's document cannot be handed on; the text says why."""
+
+
+class SharedDocument:
+    """The document as one attempt at an action finds it and leaves it. `before` is the action before that one."""
+
+    def __init__(
+        self,
+        api: DocumentApi,
+        files: workflow_folder.Files,
+        key: RunKey,
+        action: Action,
+        *,
+        before: Action | None = None,
+    ) -> None:
+        self._api = api
+        self._before = before
+        self._files = files
+        self._key = key
+        self._action = action
+        # The latest version, as the server said when it let the attempt begin.
+        self.version = 0
+        # What the attempt found; None where somebody else has begun it.
+        self._found: bytes | None = None
+
+    async def bring(self) -> None:
+        """Write the document for the attempt that is about to begin; raises `RunError` where that fails.
+
+        An empty one is written where nobody has handed one on; that may fail, since most actions want none.
+        """
+        if self._before is not None and handover.may_come(self._before, worker_id=self._action.worker_id):
+            await self._await_version(self._before)
+        content = await self._latest() if self.version else None
+        self._found = content or document.EMPTY
+        try:
+            await asyncio.to_thread(
+                self._files.bring_document, self._key.owner, self._action.worker_id, content=content
+            )
+        except OSError as error:
+            message = f"the data of its workflow cannot be written: {error.strerror}"
+            if content is not None:
+                raise port.RunError(port.Reason.UNAVAILABLE, message) from error
+            logger.warning("an action has no data", extra=fields(self._key) | {"cause": str(error)})
+
+    async def hand_on(self, confirm: Callable[[], Awaitable[bool]]) -> str:
+        """Tell the server of the document, if the attempt has changed it, once it is confirmed to be this process's.
+
+        Returns a remark about what is not handed on, or nothing. Raises `Refused`.
+        """
+        try:
+            content = await asyncio.to_thread(
+                self._files.read_document, self._key.owner, self._action.worker_id, max_bytes=MAX_BYTES
+            )
+        except OSError as error:
+            return f"its data is not handed on, for it cannot be read: {error.strerror}"
+        if content is None or not content.lstrip().startswith(b"{"):
+            return ""
+        if len(content) > MAX_BYTES:
+            raise Refused(
+                f"its data cannot be handed on, for it has more than the {MAX_BYTES:,} bytes that are allowed"
+            )
+        if self._found is None:
+            self._found = await self._latest() or document.EMPTY
+        if content == self._found:
+            return ""
+        if not await asyncio.to_thread(_is_json, content):
+            return _NOT_JSON
+        if await confirm():
+            await self._send(content)
+        return ""
+
+    async def _await_version(self, before: Action) -> None:
+        """Wait a moment for the version of the action before; raises `RunError`."""
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + handover.SETTLING_SECONDS
+        while True:
+            told = await self._ask(lambda: self._api.metadata(self._key.owner))
+            self.version = told.version
+            if handover.is_from(told.data, before) or clock() >= ends_at:
+                return
+            await asyncio.sleep(ASK_SECONDS)
+
+    async def _latest(self) -> bytes:
+        """Return the document as the server has it; raises `RunError` where it does not say."""
+        return (await self._ask(lambda: self._api.data(self._key.owner))).data
+
+    async def _ask(self, question: Callable[[], Awaitable[Document]]) -> Document:
+        try:
+            return await retry.until_answered(question, what="get a workflow's data", gives_up=(errors.Internal,))
+        except errors.Error as error:
+            if isinstance(error, retry.HOPELESS):
+                raise
+            message = f"the data of its workflow cannot be had: {error}"
+            raise port.RunError(port.Reason.UNAVAILABLE, message) from error
+
+    async def _send(self, content: bytes) -> None:
+        metadata = await asyncio.to_thread(self._metadata, content)
+        try:
+            await retry.until_answered(
+                lambda: self._api.update_data(self._key.owner, content, metadata),
+                what="hand on a workflow's data",
+                gives_up=(errors.Internal,),
+            )
+        except errors.NotFound:
+            # Deleted meanwhile, which the report will be told as well.
+            logger.info("nobody wants a workflow's data", extra=fields(self._key))
+        except errors.Error as error:
+            if isinstance(error, retry.HOPELESS):
+                raise
+            raise Refused(f"its data cannot be handed on: {error}") from error
+
+    def _metadata(self, content: bytes) -> bytes:
+        """Say where the document is from, in the words of Tinkerbell's worker."""
+        metadata = {
+            handover.WORKER: self._action.worker_id,
+            handover.ACTION: self._action.name,
+            handover.TASK: self._action.task_name,
+            "updatedAt": datetime.now(UTC).isoformat(),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+        return json.dumps(metadata, ensure_ascii=False).encode()
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True

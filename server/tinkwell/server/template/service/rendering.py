@@ -1,0 +1,116 @@
+"""Checks and renders templates for the whole server, at the cost of nobody else.
+
+Theory of operation. Anybody who may store a template makes the server compute by it: run its actions, parse what comes
+out as YAML, flatten it. So no more is done on the event loop than takes two or three milliseconds (see
+`core.template.quick`), and no thread does any of it, since threads take turns with the loop. All else goes to a few
+limited children, which end with their caller; whoever finds them all at work waits, and too many are refused. What a
+child has found out about a small template is learned here, so that the next workflow is made of it at once.
+
+Recoveries have a child of their own: whoever asks for much keeps no workflow of others from being recovered.
+"""
+
+import json
+from types import TracebackType
+from typing import Protocol, cast
+
+from tinkwell.core import errors
+from tinkwell.core.template import frozen, template
+from tinkwell.core.template.frozen import Frozen
+from tinkwell.core.template.quick import Lesson, QuickTemplates
+from tinkwell.core.value import parse
+from tinkwell.core.value.document import JsonObject
+from tinkwell.sandbox import errors as sandbox
+from tinkwell.sandbox import import_path
+from tinkwell.sandbox.limit import Limits
+from tinkwell.server.template.service.children import Children
+
+MODULE = "tinkwell.server.template.service.child"
+# The largest template that is allowed takes some seconds of processor time, and a hundred megabytes.
+LIMITS = Limits(cpu_seconds=10.0, wall_seconds=25.0, request_bytes=16 * 1024 * 1024)
+# Each may take a processor.
+PLACES = 2
+MAX_WAITING = 32
+_RECOVERY_PLACES = 1
+# Many workflows may end at the same time.
+_MAX_WAITING_RECOVERIES = 1_000
+
+_DEVICES = "hardware"
+
+
+class Computing(Protocol):
+    """What answers the requests that `child.handle` describes."""
+
+    async def call(self, request: bytes) -> bytes:
+        """Have one request answered; raises `errors.LimitReached` and `sandbox.SandboxError`."""
+
+    async def close(self) -> None:
+        """Answer no more."""
+
+
+class Rendering:
+    """Checks and renders. Every method raises `errors.InvalidField` that names what is wrong.
+
+    Those that wait also raise `errors.LimitReached` where too many wait already, and `errors.Unavailable` where there
+    is no child.
+    """
+
+    def __init__(self, children: Computing | None = None, for_recovery: Computing | None = None) -> None:
+        """Start nothing yet."""
+        self._children = children or make_children()
+        self._for_recovery = for_recovery or make_children(places=_RECOVERY_PLACES, max_waiting=_MAX_WAITING_RECOVERIES)
+        self._quick = QuickTemplates()
+
+    async def __aenter__(self) -> "Rendering":
+        """Start nothing; the first call that needs a child does."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the children."""
+        await self.close()
+
+    async def close(self) -> None:
+        """End the children."""
+        await self._children.close()
+        await self._for_recovery.close()
+
+    async def check(self, text: str, *, field: str) -> str:
+        """Check a template before its values are known, and return the name that it gives itself."""
+        answer = await self._ask(self._children, "check", text, field)
+        return cast(str, answer["name"])
+
+    def render_quickly(self, text: str, devices: JsonObject, *, field: str) -> Frozen | None:
+        """Render a template that was seen lately; None where that might take more than some milliseconds."""
+        return self._quick.render(text, devices, field=field, devices_field=_DEVICES)
+
+    async def render(self, text: str, devices_text: str, *, field: str, is_recovery: bool = False) -> Frozen:
+        """Render a template, however long it takes. `devices_text` is JSON, as `parse_devices` takes it."""
+        children = self._for_recovery if is_recovery else self._children
+        answer = await self._ask(children, "render", text, field, devices=devices_text)
+        return frozen.load(cast(JsonObject, answer["frozen"]))
+
+    async def _ask(self, children: Computing, call: str, text: str, field: str, **more: str) -> JsonObject:
+        parse.check_size(field, text, max_bytes=template.MAX_TEMPLATE_BYTES)
+        may_learn = self._quick.may_learn(text)
+        request = {"call": call, "text": text, "field": field, "may_learn": may_learn, **more}
+        try:
+            found = await children.call(json.dumps(request).encode())
+        except sandbox.Exceeded as error:
+            why = f"is too much work: to read it {error.reason}; make it smaller, or make several templates of it"
+            raise errors.InvalidField.of(field, why) from error
+        except (sandbox.Died, sandbox.NotStarted) as error:
+            raise errors.Unavailable(f"templates cannot be rendered: {error.reason}; try again") from error
+        answer = cast(JsonObject, json.loads(found))
+        if violations := cast("list[tuple[str, str]]", answer.get("violations")):
+            raise errors.InvalidField(errors.Violation(name, description) for name, description in violations)
+        if lesson := cast("Lesson | None", answer["lesson"]):
+            self._quick.learn(text, lesson)
+        return answer
+
+
+def make_children(*, places: int = PLACES, max_waiting: int = MAX_WAITING, limits: Limits = LIMITS) -> Children:
+    """Make what renders, without starting anything."""
+    paths = import_path.of("ruamel.yaml", extra="server")
+    what = "templates are rendered"
+    return Children(MODULE, paths, what=what, limits=limits, places=places, max_waiting=max_waiting)
