@@ -5,11 +5,13 @@ from collections.abc import Awaitable, Callable
 
 import prometheus_client
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tinkwell.server.hardware.api.phone_home import PhoneHome
+from tinkwell.server.http.overtaken import Overtaken
 from tinkwell.server.http.probe import Checks, Probe
 
 _ANSWER_SECONDS = 5
@@ -45,7 +47,7 @@ def create_application(probe: Probe, *, version: str, phone_home: PhoneHome | No
     ]
     if phone_home is not None:
         routes.append(Route("/phone-home", phone_home.answer, methods=["POST"]))
-    return Starlette(routes=routes)
+    return Starlette(routes=routes, middleware=[Middleware(Overtaken)])
 
 
 async def _ask(question: Callable[[], Awaitable[Checks]]) -> dict[str, bool | str]:
