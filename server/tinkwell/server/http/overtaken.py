@@ -1,7 +1,7 @@
 """Answers that uvicorn refuses, since it has answered by itself already.
 
-The body of a request may turn out to be none, as one in pieces that are no chunks. uvicorn says so at once and closes the
-connection, while the application is at its answer. This then is an error, logged with a traceback for each of them.
+The body of a request may turn out to be none, as one in pieces that are no chunks. uvicorn says so at once and closes
+the connection, while the application is at its answer. This then is an error, logged with a traceback for each of them.
 """
 
 import asyncio
