@@ -2,6 +2,8 @@
 
 An option of the command wins over the environment (`TINKWELL_` and the setting's name in capitals), which wins over a
 TOML file. A name that is not a setting is an error in all of them: a misspelt setting must not be a silent one.
+
+What Kubernetes says there of a service that is called like us (`service_link`) is passed over.
 """
 
 import difflib
@@ -18,7 +20,7 @@ import pydantic_settings
 
 from tinkwell.core.process_log import redaction
 from tinkwell.server import database_url as urls
-from tinkwell.server import url_file
+from tinkwell.server import service_link, url_file
 
 _PREFIX = "TINKWELL_"
 _DEFAULT_FILE = Path("tinkwell.toml")
@@ -46,9 +48,14 @@ _OTHERS = frozenset(
         "RESYNC_SECONDS",
         "EPHEMERAL",
         "DEFAULT_TEMPLATE",
+        "AUTOMATION",
+        "RELEASES",
+        "PLUG",
+        "IMAGE_ALLOW",
+        "RELEASE_CONCURRENCY",
     )
 )
-_OTHERS_PREFIXES = (f"{_PREFIX}PROVISIONER_", f"{_PREFIX}AGENT_", f"{_PREFIX}DEV_")
+_OTHERS_PREFIXES = tuple(f"{_PREFIX}{name}_" for name in ("PROVISIONER", "AGENT", "DEV", "DOCKER"))
 
 Port = Annotated[int, pydantic.Field(ge=0, le=65_535)]
 Name = Annotated[str, pydantic.StringConstraints(min_length=1, max_length=100, pattern=r"^[^\s]+$")]
@@ -264,7 +271,7 @@ def load(config: Path | None = None, **options: object) -> Settings:
     from_file = _read(file) if file else {}
     _refuse_unknown_variables(os.environ)
     try:
-        from_environment = pydantic_settings.EnvSettingsSource(Settings)()
+        from_environment = _from_environment()
         chosen = Settings(**{**from_file, **from_environment, **given})
     except pydantic_settings.SettingsError as error:
         raise InvalidSettings(f'{_PREFIX}TOKENS: it must be a JSON object such as {{"alice": "TOKEN"}}') from error
@@ -284,8 +291,7 @@ def source(name: str, config: Path | None = None, **options: object) -> str:
     """Return where `load` of the same arguments takes a setting from, as people would name it."""
     if options.get(name) is not None:
         return _option(name)
-    is_variable = name in pydantic_settings.EnvSettingsSource(Settings)()
-    return _variable(name) if is_variable else f"{name} in {_file(config)}"
+    return _variable(name) if name in _from_environment() else f"{name} in {_file(config)}"
 
 
 def nats_urls(joined: pydantic.SecretStr) -> list[str]:
@@ -326,15 +332,22 @@ def _read(file: Path) -> dict[str, Any]:
         raise InvalidSettings(f"{file}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _refuse_unknown_variables(environment: Iterable[str]) -> None:
+def _from_environment() -> dict[str, Any]:
+    """Read the settings that variables give, without what is said of a service that is called like one."""
+    given = pydantic_settings.EnvSettingsSource(Settings)()
+    return {name: value for name, value in given.items() if not service_link.is_one(_variable(name), str(value))}
+
+
+def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
     known = [f"{_PREFIX}{name.upper()}" for name in Settings.model_fields]
     unknown = sorted(
         name
-        for name in environment
+        for name, value in environment.items()
         if name.startswith(_PREFIX)
         and name not in known
         and name not in _OTHERS
         and not name.startswith(_OTHERS_PREFIXES)
+        and not service_link.is_one(name, value)
     )
     if unknown:
         raise InvalidSettings("\n".join(f"{name}: there is no such setting{_hint(name, known)}" for name in unknown))

@@ -1,13 +1,17 @@
 """Where settings come from, which one wins, and what is said about a wrong one."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import rich_click as click
 
 from support import canary
+from tinkwell.cli.main import main
+from tinkwell.cli.shell.command import Deferred
 from tinkwell.core.process_log import redaction
-from tinkwell.server import settings
+from tinkwell.server import service_link, settings
 
 URL = "postgresql://user:hidden@db/tinkwell"
 
@@ -61,6 +65,72 @@ def test_variables_of_other_components_are_not_taken_for_settings(monkeypatch: p
     for name in ("SERVER", "TOKEN", "TLS_CA", "TLS_CERT", "PG_BIN", "AGENT_FOR", "PROVISIONER_NAME"):
         monkeypatch.setenv(f"TINKWELL_{name}", "x")
     assert settings.load(database_url=URL).server_cert is None
+
+
+def variables_of(command: click.Command) -> Iterator[str]:
+    """Find the variables that a command and all below it read."""
+    for param in command.params:
+        yield from [param.envvar] if isinstance(param.envvar, str) else param.envvar or []
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from variables_of(found.component.load() if isinstance(found, Deferred) else found)
+
+
+def test_no_variable_of_any_command_is_taken_for_a_setting_that_is_misspelt(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = set(variables_of(main))
+    # Neither is what is told of services beside it taken for an option of any.
+    assert not any(service_link.is_one(name, "tcp://10.96.0.7:42113") for name in variables)
+    assert {"TINKWELL_AUTOMATION", "TINKWELL_DOCKER_PULL", "TINKWELL_SERVER", "TINKWELL_AGENT_ID"} <= variables
+    for name in variables - {f"TINKWELL_{name.upper()}" for name in settings.Settings.model_fields}:
+        monkeypatch.setenv(name, "x")
+    assert settings.load(database_url=URL).port == 50_051
+
+
+# Of the services tinkwell, tinkwell-http, tinkwell-tink and tinkwell-database, as Kubernetes tells of them.
+SERVICES = {
+    "SERVICE_HOST": "10.96.0.7",
+    "SERVICE_PORT": "42113",
+    "SERVICE_PORT_GRPC": "42113",
+    "PORT": "tcp://10.96.0.7:42113",
+    "PORT_42113_TCP": "tcp://10.96.0.7:42113",
+    "PORT_42113_TCP_PROTO": "tcp",
+    "PORT_42113_TCP_PORT": "42113",
+    "PORT_42113_TCP_ADDR": "10.96.0.7",
+    "PORT_69_UDP": "udp://10.96.0.7:69",
+    "HTTP_SERVICE_HOST": "fd00::7",
+    "HTTP_PORT": "tcp://[fd00::7]:80",
+    "TINK_PORT": "udp://10.96.0.9:42113",
+    "DATABASE_SERVICE_HOST": "10.96.0.8",
+    "DATABASE_PORT": "tcp://10.96.0.8:5432",
+    "DATABASE_PORT_5432_TCP_ADDR": "10.96.0.8",
+    "SERVER_PORT": "sctp://10.96.0.8:5432",
+    "NAME": "/web/tinkwell",
+    "ENV_PATH": "/usr/bin",
+}
+
+
+def test_what_kubernetes_says_of_services_beside_a_server_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("http_port = 4")
+    for name, value in SERVICES.items():
+        monkeypatch.setenv(f"TINKWELL_{name}", value)
+    chosen = settings.load(database_url=URL)
+    assert (chosen.port, chosen.http_port, chosen.tink_port) == (50_051, 4, None)
+    assert settings.source("http_port") == "http_port in tinkwell.toml"
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROT", "SERVICE_HOSTS", "PORT_42113", "PORT_42113_TCP_HOST", "ENV"])
+def test_a_setting_that_is_misspelt_is_no_service(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(f"TINKWELL_{name}", "x")
+    with pytest.raises(settings.InvalidSettings, match=f"TINKWELL_{name}: there is no such setting"):
+        settings.load(database_url=URL)
+
+
+@pytest.mark.parametrize("field", settings.Settings.model_fields)
+def test_no_setting_is_called_like_what_is_told_of_services(field: str) -> None:
+    assert not service_link.is_one(f"TINKWELL_{field.upper()}", "4")
 
 
 @pytest.mark.parametrize(

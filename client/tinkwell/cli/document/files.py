@@ -14,7 +14,7 @@ from pathlib import Path
 from tinkwell.cli import failure
 from tinkwell.cli.document import json_text
 from tinkwell.core import errors
-from tinkwell.core.value import document, position
+from tinkwell.core.value import document, kubernetes, position
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -49,6 +49,8 @@ class Part:
     source: Source
     value: document.JsonValue
     locate: Callable[[position.Path], position.Position]
+    # What the file calls a field; it may have other names than the value that was made of it.
+    written: Callable[[str], str] = str
 
     @property
     def place(self) -> str:
@@ -60,7 +62,7 @@ class Part:
         return failure.Failure(*(self._sentence(violation) for violation in violations))
 
     def _sentence(self, violation: errors.Violation) -> str:
-        field = violation.field.removeprefix("data.")
+        field = self.written(violation.field.removeprefix("data."))
         place = f"{self.source.name}:{self.locate(position.parse_path(field))}"
         return f"{place}: {field}: {violation.description}" if field else f"{place}: {violation.description}"
 
@@ -106,6 +108,16 @@ def parts(source: Source) -> Iterator[Part]:
         raise failure.Failure(f"{source.name}:{error.position}: {error.description}") from error
 
 
+def objects(part: Part) -> Iterator[Part]:
+    """Iterate over the items of a list as kubectl prints it; any other value comes as it is."""
+    items = kubernetes.items(part.value)
+    if items is None:
+        yield part
+        return
+    for index, item in enumerate(items):
+        yield from objects(Part(part.source, item, functools.partial(_locate_below, part, ("items", index))))
+
+
 def _read_bytes(path: str, most: int) -> bytes:
     if path == "-":
         if sys.stdin is None:  # it was closed before the program began
@@ -136,7 +148,10 @@ def _yaml_parts(source: Source) -> Iterator[Part]:
     from tinkwell.core.value import yaml_node  # ruamel.yaml costs start-up time, see main
 
     for node in yaml_node.documents(source.text):
-        yield Part(source, yaml_node.value_of(node), functools.partial(yaml_node.locate, node))
+        value = yaml_node.value_of(node)
+        # Programs that write files end each document, the last one too, with the mark that begins the next.
+        if value is not None:
+            yield Part(source, value, functools.partial(yaml_node.locate, node))
 
 
 def _items(part: Part) -> Iterator[Part]:
@@ -144,8 +159,8 @@ def _items(part: Part) -> Iterator[Part]:
         yield part
         return
     for index, item in enumerate(part.value):
-        yield Part(part.source, item, functools.partial(_locate_item, part, index))
+        yield Part(part.source, item, functools.partial(_locate_below, part, (index,)))
 
 
-def _locate_item(part: Part, index: int, path: position.Path) -> position.Position:
-    return part.locate((index, *path))
+def _locate_below(part: Part, place: position.Path, path: position.Path) -> position.Position:
+    return part.locate((*place, *path))

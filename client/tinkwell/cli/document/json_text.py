@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tinkwell.core.value import position
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
+# Only places matter here, and Python refuses to read numbers of thousands of digits.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 def split(text: str) -> Iterator[tuple[int, int]]:

@@ -10,6 +10,7 @@ from tinkwell.cli import failure
 from tinkwell.cli.document import files as document_file
 from tinkwell.cli.event import watching
 from tinkwell.cli.hardware import push as hardware_push
+from tinkwell.cli.hardware import tinkerbell
 from tinkwell.cli.shell import command, option, output, session, several
 from tinkwell.core import errors
 from tinkwell.core.value import document
@@ -65,12 +66,16 @@ async def push(
     FOLDER holds such files; - is standard input, which is also read where no FILE is given. All is read before the
     first machine is pushed. The first one that is refused ends it; those before it are stored.
 
+    Tinkerbell's files of kind: Hardware are read, too, and so are lists of them, as kubectl get hardware -o yaml prints
+    them. docs/tinkerbell-files.md says what becomes of each field.
+
     More than 100 machines are pushed by one call, and one line (with -o json or yaml one object) says how many there
     are, how many changed, and the last revision. For thousands of machines take JSON, which is read far faster than
     YAML.
     """
     inputs = [file for name in _inputs(files + more_files) for file in document_file.expand(name)]
-    parts = [part for file in inputs for part in document_file.parts(document_file.read(file))]
+    read = (part for file in inputs for part in document_file.parts(document_file.read(file)))
+    parts = [machine for part in read for machine in tinkerbell.machines(part)]
     if not parts:
         raise failure.Failure("there is no machine in the input")
     push_all = hardware_push.many if len(parts) > hardware_push.MAX_SINGLE else hardware_push.each

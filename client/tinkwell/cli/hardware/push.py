@@ -9,7 +9,7 @@ from tinkwell.cli import failure
 from tinkwell.cli.document import files
 from tinkwell.cli.shell import output, progress
 from tinkwell.core.errors import Violation
-from tinkwell.core.value import document
+from tinkwell.core.value import document, kubernetes, parse
 
 if TYPE_CHECKING:
     from tinkwell.client import BulkChange, Client
@@ -106,16 +106,32 @@ async def _push(client: "Client", part: files.Part) -> dict[str, Any]:
 
 def _machine(part: files.Part) -> dict[str, Any]:
     if not isinstance(part.value, dict):
-        raise failure.Failure(f"{part.place}: a machine is an object, not {document.describe(part.value)}")
+        hint = "; write it as JSON or YAML" if isinstance(part.value, str) else ""
+        raise failure.Failure(f"{part.place}: a machine is an object, not {document.describe(part.value)}{hint}")
     machine = {key: content for key, content in part.value.items() if key != "metadata"}
     metadata = part.value.get("metadata")
     text, metadata_text = document.dump_json(machine), document.dump_json(metadata)
     if len(text.encode()) + len(metadata_text.encode()) > _MAX_MACHINE_BYTES:
         raise failure.Failure(f"{part.place}: a machine may have at most 1 MiB of metadata and 1 MiB of network")
+    if ("$" in text or "{{" in text) and (found := list(_placeholders("", machine))):
+        raise part.explain(found)
     # Metadata goes as text, which keeps its numbers as they are written; the rest has whole numbers only.
     plain: dict[str, Any] = json.loads(text)
     plain["metadata"] = metadata_text if isinstance(metadata, dict) else metadata
     return plain
+
+
+def _placeholders(path: str, value: document.JsonValue) -> Iterator[Violation]:
+    """Find what is still to be filled in, in a file that other programs make machines from."""
+    match value:
+        case str() if told := kubernetes.placeholder(value):
+            yield Violation(path, told)
+        case dict():
+            for name, item in value.items():
+                yield from _placeholders(parse.child(path, name), item)
+        case list():
+            for index, item in enumerate(value):
+                yield from _placeholders(parse.child(path, index), item)
 
 
 def _explain(error: "Error", parts: Parts, stored: int) -> failure.Failure:

@@ -1,6 +1,6 @@
 """`tinkwell template`: what workflows are made from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -10,7 +10,7 @@ from tinkwell.cli.document import files as document_file
 from tinkwell.cli.event import watching
 from tinkwell.cli.shell import command, option, output, session, several
 from tinkwell.core import errors
-from tinkwell.core.value import document, parse
+from tinkwell.core.value import parse
 
 if TYPE_CHECKING:
     from tinkwell.client import Change, Client, Template
@@ -29,14 +29,18 @@ def template() -> None:
 @option.object_format
 @session.connected
 async def create(client: "Client", file: str, name: str | None, output_format: output.Format) -> None:
-    """Create a template from YAML, and print its id."""
+    """Create a template from YAML, and print its id.
+
+    FILE may also hold an object of Tinkerbell's, of kind: Template; the template then gets the object's name.
+    """
+    from tinkwell.cli.template import source as template_source  # it costs start-up time, see main
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
 
-    source = _read(file)
+    written = template_source.read_one(file, is_named=name is not None)
     try:
-        created = await client.templates.create(source.text, name=name)
+        created = await client.templates.create(written.text, name=name or written.name)
     except client_errors.InvalidField as error:
-        raise source.explain(error.violations) from error
+        raise written.explain(error.violations) from error
     if output_format is output.Format.TABLE:
         output.line(created.id)
     else:
@@ -81,17 +85,22 @@ async def list_(client: "Client", name: str, output_format: output.Format) -> No
 async def update(
     client: "Client", name_or_id: str, file: str | None, name: str | None, output_format: output.Format
 ) -> None:
-    """Change a template's YAML or its name; workflows made from it before stay as they are."""
+    """Change a template's YAML or its name; workflows made from it before stay as they are.
+
+    Of an object of Tinkerbell's, of kind: Template, the template is taken; its name is not.
+    """
+    from tinkwell.cli.template import source as template_source  # it costs start-up time, see main
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
 
     if file is None and name is None:
         raise click.UsageError("give a FILE with the new YAML, or a new --name")
-    source = _read(file) if file is not None else document_file.Source(name_or_id, "")
+    written = template_source.read_one(file) if file is not None else None
     template_id = await _id(client, name_or_id)
     try:
-        change = await client.templates.update(template_id, name=name, data=source.text or None)
+        change = await client.templates.update(template_id, name=name, data=written.text if written else None)
     except client_errors.InvalidField as error:
-        raise source.explain(error.violations) from error
+        explain = written.explain if written else document_file.Source(name_or_id, "").explain
+        raise explain(error.violations) from error
     if output_format is output.Format.TABLE:
         output.line(f"{template_id}  version {change.version}  {output.revision(change.revision)}")
     else:
@@ -113,11 +122,15 @@ async def delete(client: "Client", names_or_ids: tuple[str, ...]) -> None:
 @template.command(epilog="No server is needed.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE|-...")
 def validate(files: tuple[str, ...]) -> None:
-    """Check that files are templates, and say where they are not."""
+    """Check that files are templates, and say where they are not.
+
+    A file may hold objects of Tinkerbell's, of kind: Template, one after another.
+    """
     sentences: list[str] = []
     for file in files:
         try:
-            output.line(_validate(file))
+            for line in _validate(file):
+                output.line(line)
         except failure.Failure as error:
             sentences.extend(error.sentences)
     if sentences:
@@ -137,23 +150,24 @@ async def watch(client: "Client", name_or_id: str | None, wanted: watching.Wante
     await watching.follow(client.templates.watch, wanted, resource_id=template_id)
 
 
-def _read(file: str) -> document_file.Source:
-    source = document_file.read(file, max_bytes=document.MAX_DOCUMENT_BYTES)
-    if not source.text.strip():
-        raise failure.Failure(f"{source.name} is empty")
-    return source
-
-
-def _validate(file: str) -> str:
+def _validate(file: str) -> Iterator[str]:
+    """Say what each template of a file is; raises `Failure` at the end, with what is wrong with those that are none."""
+    from tinkwell.cli.template import source as template_source  # it costs start-up time, see main
     from tinkwell.core.template import template as core_template  # ruamel.yaml costs start-up time, see main
 
-    source = _read(file)
-    try:
-        found = core_template.parse_template(source.text)
-    except errors.InvalidField as error:
-        raise source.explain(error.violations) from error
-    actions = sum(len(task.actions) for task in found.tasks)
-    return f"{source.name}: {found.name}, {_count(len(found.tasks), 'task')}, {_count(actions, 'action')}"
+    sentences: list[str] = []
+    for written in template_source.read(file):
+        try:
+            found = core_template.parse_template(written.text)
+        except errors.InvalidField as error:
+            sentences.extend(written.explain(error.violations).sentences)
+            continue
+        actions = sum(len(task.actions) for task in found.tasks)
+        name = "standard input" if file == "-" else file
+        counts = f"{_count(len(found.tasks), 'task')}, {_count(actions, 'action')}"
+        yield f"{name}: {written.name or found.name}, {counts}"
+    if sentences:
+        raise failure.Failure(*sentences)
 
 
 def _count(number: int, noun: str) -> str:

@@ -19,6 +19,9 @@ def to_hardware(data: "Hardware | Mapping[str, Any]") -> hardware_service_pb2.Ha
     content: Mapping[str, Any] = data.to_json() if isinstance(data, Hardware) else data
     if not isinstance(content, Mapping):
         raise errors.InvalidField.of("", f"hardware must be an object, not {type(content).__name__}")
+    if "apiVersion" in content or "kind" in content:
+        sentence = "an object of Kubernetes is none of Tinkwell's machines; tinkwell hardware push reads such files"
+        raise errors.InvalidField.of("kind", sentence)
     target = hardware_service_pb2.Hardware()
     violations = [message.unknown_key(str(key), key, _PUSHED_KEYS) for key in content if key not in _PUSHED_KEYS]
     violations += message.fill(target, {key: content[key] for key in ("id", "version") if key in content}, "")

@@ -47,7 +47,8 @@ def to_json_text(value: Mapping[str, Any] | str | None, field: str) -> str:
 
 
 def _object_text(text: str, field: str) -> str:
-    if not isinstance(json.loads(text), dict):
+    # What numbers are is for the server to say; Python refuses to read those of thousands of digits.
+    if not isinstance(json.loads(text, parse_int=str, parse_float=str), dict):
         raise errors.InvalidField.of(field, "must be a JSON object")
     return text
 

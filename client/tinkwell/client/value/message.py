@@ -1,10 +1,12 @@
-"""Between protobuf messages and plain JSON objects, strictly: nothing is dropped and nothing is coerced.
+"""Between protobuf messages and plain JSON objects, strictly: nothing is dropped, and a wrong type names its path.
 
-`google.protobuf.json_format` prints 64-bit numbers as strings and reads strings as numbers; the shape of Tinkwell's
-JSON has plain numbers, and a wrong type in a user's file must be an error that names its path.
+Tinkwell's JSON has the names of the fields and plain numbers. What protobuf's own JSON has in their place, as files of
+Tinkerbell's and other programs come, means the same and is read, too: whole numbers as strings (`"86400"`), as `8.64e4`
+where a program keeps all numbers as doubles, and names such as `leaseTime`.
 """
 
 import difflib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +19,8 @@ _TYPES: Mapping[int, tuple[type, str]] = {
     descriptor.FieldDescriptor.CPPTYPE_BOOL: (bool, "true or false"),
     descriptor.FieldDescriptor.CPPTYPE_INT64: (int, "a whole number"),
 }
+
+_WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 def to_json(source: message.Message) -> dict[str, Any]:
@@ -32,10 +36,15 @@ def fill(target: message.Message, data: object, path: str) -> list[Violation]:
     for key, value in data.items():
         field = target.DESCRIPTOR.fields_by_name.get(key) if isinstance(key, str) else None
         where = f"{path}.{key}" if path else str(key)
-        if field is None:
+        other = _by_other_name(target, key) if field is None else None
+        if other is not None and other.name in data:
+            violations.append(
+                Violation(where, f"means the same as {other.name}, which is given, too; leave one of them out")
+            )
+        elif field is None and other is None:
             violations.append(unknown_key(where, key, target.DESCRIPTOR.fields_by_name.keys()))
         elif value is not None:
-            violations.extend(_set(target, field, value, where))
+            violations.extend(_set(target, field or other, value, where))
     return violations
 
 
@@ -44,6 +53,11 @@ def unknown_key(path: str, key: object, known: Any) -> Violation:
     close = difflib.get_close_matches(str(key), list(known), n=1)
     hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(sorted(known))}"
     return Violation(path, f"unknown key; {hint}")
+
+
+def _by_other_name(target: message.Message, key: object) -> Any:
+    """Find a field by the name that protobuf's JSON gives it; None where there is none."""
+    return target.DESCRIPTOR.fields_by_camelcase_name.get(key) if isinstance(key, str) else None
 
 
 def _plain(value: Any, *, is_repeated: bool) -> Any:
@@ -79,6 +93,8 @@ def _extend(
 
 def _assign(field: descriptor.FieldDescriptor, value: object, path: str, write: Any) -> list[Violation]:
     kind, wanted = _TYPES[field.cpp_type]
+    if kind is int and type(value) is not int:
+        value = _whole(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         return [Violation(path, f"must be {wanted}, not {_name(value)}")]
     try:
@@ -86,6 +102,17 @@ def _assign(field: descriptor.FieldDescriptor, value: object, path: str, write: 
     except ValueError as error:  # a number beyond 64 bits, or text that is not Unicode
         return [Violation(path, str(error))]
     return []
+
+
+def _whole(value: object) -> object:
+    """Give the whole number that a value stands for in protobuf's JSON; any other value as it is."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case str() if _WHOLE.fullmatch(value):
+            return int(value)
+        case _:
+            return value
 
 
 def _name(value: object) -> str:

@@ -144,6 +144,11 @@ class _Reader:
         self._action_count = 0
 
     def template(self, root: _Spot) -> Template:
+        if isinstance(root.node, tree.Mapping) and {"apiVersion", "kind"} <= root.node.entries.keys():
+            self._complain(
+                root, "this is an object of Kubernetes; give the text that a kind: Template has in spec.data"
+            )
+            return Template(name="", version="", global_timeout_seconds=0, tasks=())
         fields = self._fields(root, _TEMPLATE_KEYS)
         if not fields:
             return Template(name="", version="", global_timeout_seconds=0, tasks=())

@@ -11,6 +11,7 @@ import collections
 import decimal
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,23 +26,26 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 MAX_DOCUMENT_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 MAX_NUMBER_CHARACTERS = 64
-# Beyond it a double overflows to infinity or falls to zero.
-MAX_EXPONENT = 307
+# The database writes out the zeros of 1e308 and of 5e-324, and what it has written may be read again.
+MAX_WRITTEN_CHARACTERS = 400
 MAX_VIOLATIONS = 20
 
 _TOO_DEEP = "is nested deeper than {} levels"
+_BEYOND = "the number {} is beyond what a double can hold, which is 1.797e308 at most"
 
 # The string part is possessive, so that a text full of quotes costs one pass and not one for each quote.
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _HARMFUL = re.compile("[\x00\ud800-\udfff]")
+_DIGIT_BUT_ZERO = re.compile("[1-9]")
 
 
 def parse_json(field: str, text: str | bytes, *, max_bytes: int = MAX_DOCUMENT_BYTES) -> JsonValue:
     """Parse a JSON text that jsonb and every JSON reader understand alike.
 
     Refused are: more than `max_bytes`, what is not UTF-8, NUL characters and lone surrogates, a key that occurs twice
-    in an object, NaN and infinities, numbers of more than 64 characters or beyond a double, nesting deeper than 64.
+    in an object, NaN and infinities, numbers of more than 64 characters, zeros at the ends aside, or beyond a double,
+    nesting deeper than 64.
     """
     source = _decode(field, text, max_bytes)
     _check_depth(field, source)
@@ -97,6 +101,14 @@ def dump_json(document: object) -> str:
     parts: list[str] = []
     _write(document, parts)
     return "".join(parts)
+
+
+def is_too_long(number: str) -> bool:
+    """Tell whether the text of a number is longer than is taken; zeros at its ends do not count, up to a limit."""
+    if len(number) <= MAX_NUMBER_CHARACTERS:
+        return False
+    digits = number.lstrip("-").replace(".", "", 1)
+    return len(number) > MAX_WRITTEN_CHARACTERS or len(digits.strip("0")) > MAX_NUMBER_CHARACTERS
 
 
 def is_same(first: JsonValue, second: JsonValue) -> bool:
@@ -205,18 +217,21 @@ class _Builder:
         return self._refuse(f"the key {parse.show(repeated)} occurs twice")
 
     def _int(self, text: str) -> int | _Refused:
-        return int(text) if len(text) <= MAX_NUMBER_CHARACTERS else self._too_long(text)
+        if is_too_long(text):
+            return self._too_long(text)
+        if len(text) > MAX_NUMBER_CHARACTERS and math.isinf(float(text)):
+            return self._refuse(_BEYOND.format(f"{text[:10]}…"))
+        return int(text)
 
     def _decimal(self, text: str) -> decimal.Decimal | _Refused:
-        if len(text) > MAX_NUMBER_CHARACTERS:
+        if is_too_long(text):
             return self._too_long(text)
-        try:
-            number = decimal.Decimal(text)
-        except decimal.InvalidOperation:
-            return self._refuse(f"the number {text} is beyond what a double can hold")
-        if number and abs(number.adjusted()) > MAX_EXPONENT:
-            return self._refuse(f"the number {text} is beyond what a double can hold")
-        return number
+        double = float(text)
+        if math.isinf(double):
+            return self._refuse(_BEYOND.format(text))
+        if not double and (problem := _find_mistake_of_zero(text)):
+            return self._refuse(problem)
+        return decimal.Decimal(text)
 
     def _too_long(self, text: str) -> _Refused:
         return self._refuse(f"a number has {len(text):,} characters; at most {MAX_NUMBER_CHARACTERS} are allowed")
@@ -244,6 +259,16 @@ def _find_harmful(field: str, what: str, text: str) -> Iterator[errors.Violation
     if found := _HARMFUL.search(text):
         kind = "the NUL character" if found[0] == "\0" else "a lone surrogate"
         yield errors.Violation(field, f"{what} {parse.show(text)} holds {kind}, which cannot be stored")
+
+
+def _find_mistake_of_zero(text: str) -> str:
+    """Say why a number that a double takes for zero is refused; empty where it is not."""
+    mantissa, _, exponent = text.lower().partition("e")
+    if _DIGIT_BUT_ZERO.search(mantissa):
+        return f"the number {text} is beyond what a double can hold, which is 5e-324 at least"
+    if abs(int(exponent or 0)) > MAX_WRITTEN_CHARACTERS:
+        return f"the number {text} is zero; leave its exponent out"
+    return ""
 
 
 def _write(node: object, parts: list[str]) -> None:

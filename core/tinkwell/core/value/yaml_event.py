@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-import ruamel.yaml
-from ruamel.yaml import error, events, scanner
+from ruamel.yaml import error, events
 
-MAX_TAG_CHARACTERS = 100
+from tinkwell.core.value import yaml_scanner
+
 # Events take up to eighty times the memory of their text: some 20 MB in all at most.
 MAX_KEPT_CHARACTERS = 4 * 1024
 MAX_KEPT = 64
@@ -92,31 +92,9 @@ def is_kept(text: str) -> bool:
     return _kept.get(text) is not None
 
 
-class _Scanner(scanner.Scanner):
-    """The scanner, with two mistakes of its users told as such.
-
-    The time that the parser takes for a tag grows with the square of its length, so tags are bounded.
-    """
-
-    def scan_flow_scalar_non_spaces(self, double: bool, start_mark: object) -> list[str]:
-        try:
-            chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
-        except (ValueError, OverflowError) as exc:
-            raise scanner.ScannerError(None, None, "an escape is beyond Unicode", start_mark) from exc
-        return chunks
-
-    def scan_tag_uri(self, name: object, start_mark: object) -> str:
-        uri: str = super().scan_tag_uri(name, start_mark)
-        if len(uri) > MAX_TAG_CHARACTERS:
-            raise scanner.ScannerError(None, None, "the tag is too long", start_mark)
-        return uri
-
-
 def _parse(text: str) -> Iterator[Event]:
-    yaml = ruamel.yaml.YAML(typ="safe", pure=True)
-    yaml.Scanner = _Scanner
     try:
-        for event in yaml.parse(text):
+        for event in yaml_scanner.yaml().parse(text):
             if (kind := _kind(event)) is not None:
                 yield _event(kind, event)
     except error.MarkedYAMLError as exc:

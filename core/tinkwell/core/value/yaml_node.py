@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import ruamel.yaml
 from ruamel.yaml import error as yaml_error
 from ruamel.yaml import reader
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from tinkwell.core.value import parse, position
+from tinkwell.core.value import document, parse, position, yaml_scanner
 from tinkwell.core.value.document import MAX_DEPTH, JsonValue
 
 MAX_VALUES = 1_000_000
@@ -27,7 +26,7 @@ _INTEGER = re.compile(r"[-+]?(?:0o[0-7]+|0x[0-9a-fA-F]+|[0-9]+)", re.ASCII)
 
 def documents(text: str) -> Iterator[Node]:
     """Iterate over the documents of a text; raises `Malformed`."""
-    yaml = ruamel.yaml.YAML(typ="safe", pure=True)
+    yaml = yaml_scanner.yaml()
     yaml.composer.warn_double_anchors = False
     try:
         for node in yaml.compose_all(text):
@@ -160,7 +159,8 @@ def _scalar(node: ScalarNode) -> JsonValue:
 
 def _integer(node: ScalarNode) -> JsonValue:
     text = node.value.replace("_", "")
-    if len(text) > 64 or not _INTEGER.fullmatch(text):
+    _check_length(node, text)
+    if not _INTEGER.fullmatch(text):
         raise _malformed(node, f"{parse.excerpt(node.value)} is not a whole number; quote it if it is text")
     return int(text, 0) if "o" in text or "x" in text else int(text)
 
@@ -170,9 +170,16 @@ def _float(node: ScalarNode) -> JsonValue:
         number = decimal.Decimal(node.value)
     except decimal.InvalidOperation:
         number = decimal.Decimal("NaN")
-    if not number.is_finite() or len(node.value) > 64:
+    _check_length(node, node.value)
+    if not number.is_finite():
         raise _malformed(node, f"{parse.excerpt(node.value)} is not a number of JSON; quote it if it is text")
     return number
+
+
+def _check_length(node: ScalarNode, number: str) -> None:
+    if document.is_too_long(number):
+        allowed = f"at most {document.MAX_NUMBER_CHARACTERS} are allowed"
+        raise _malformed(node, f"a number has {len(number):,} characters; {allowed}; quote it if it is text")
 
 
 _READERS: dict[str, Callable[[ScalarNode], JsonValue]] = {

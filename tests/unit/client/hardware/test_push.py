@@ -46,8 +46,31 @@ def test_a_machine_that_was_read_may_be_pushed_again() -> None:
 
 
 def test_metadata_may_be_json_text_which_is_sent_as_it_is() -> None:
-    text = '{"exact": 1.10, "big": 12345678901234567890}'
+    text = '{"exact": 1.10, "big": 12345678901234567890, "large": 1e308, "long": ' + "9" * 5_000 + "}"
     assert hardware_message.to_hardware({"id": "m1", "metadata": text}).metadata == text
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ({"lease_time": "86400"}, {"lease_time": 86400}),
+        ({"lease_time": 8.64e4}, {"lease_time": 86400}),
+        ({"leaseTime": "4294967294"}, {"lease_time": 4294967294}),
+        ({"ip": {"family": "4"}}, {"ip": {"family": 4}}),
+        ({"nameServers": ["1.1.1.1"], "ifaceName": "eno1"}, {"name_servers": ["1.1.1.1"], "iface_name": "eno1"}),
+        ({"time_servers": None, "uefi": True}, {"uefi": True}),
+    ],
+)
+def test_a_machine_may_be_written_as_the_json_of_protobuf_has_it(
+    written: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    netboot = {"allowPxe": True, "allowWorkflow": True, "osie": {"baseUrl": "http://osie"}}
+    sent = hardware_message.to_hardware(
+        {"id": "m1", "version": "3", "network": {"interfaces": [{"dhcp": written, "netboot": netboot}]}}
+    )
+    expected = {"allow_pxe": True, "allow_workflow": True, "osie": {"base_url": "http://osie"}}
+    assert sent.version == 3
+    assert hardware_message.hardware(sent).network == {"interfaces": [{"dhcp": meant, "netboot": expected}]}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +79,11 @@ def test_metadata_may_be_json_text_which_is_sent_as_it_is() -> None:
         ({"id": "m1", "netwrk": {}}, {"netwrk": "unknown key; did you mean network?"}),
         ({"id": "m1", "arch": "x86_64"}, {"arch": "unknown key; known keys: created_at, deleted_at, id"}),
         ({"id": 5}, {"id": "must be a string, not a number"}),
-        ({"id": "m1", "version": "3"}, {"version": "must be a whole number, not a string"}),
+        ({"id": "m1", "version": "3.5"}, {"version": "must be a whole number, not a string"}),
+        ({"id": "m1", "version": "v3"}, {"version": "must be a whole number, not a string"}),
+        ({"id": "m1", "version": "9" * 30}, {"version": "must be a whole number, not a string"}),
+        ({"id": "m1", "version": float("inf")}, {"version": "must be a whole number, not a number"}),
+        ({"id": "m1", "version": "9223372036854775808"}, {"version": "out of range"}),
         ({"id": "m1", "version": 1.5}, {"version": "must be a whole number, not a number"}),
         ({"id": "m1", "network": []}, {"network": "must be an object, not a list"}),
         ({"id": "m1", "network": {"interfaces": {}}}, {"network.interfaces": "must be a list, not an object"}),
@@ -80,6 +107,14 @@ def test_metadata_may_be_json_text_which_is_sent_as_it_is() -> None:
         (
             {"id": "m1", "network": {"interfaces": [{"dhcp": {"lease_time": True}}]}},
             {"network.interfaces[0].dhcp.lease_time": "must be a whole number, not true or false"},
+        ),
+        (
+            {"id": "m1", "network": {"interfaces": [{"dhcp": {"lease_time": 1, "leaseTime": "2"}}]}},
+            {"network.interfaces[0].dhcp.leaseTime": "means the same as lease_time"},
+        ),
+        (
+            {"apiVersion": "tinkerbell.org/v1alpha1", "kind": "Hardware", "spec": {}},
+            {"kind": "tinkwell hardware push reads such files"},
         ),
         ({"id": "\ud800"}, {"id": "surrogates not allowed"}),
         ({"id": "m1", "metadata": []}, {"metadata": "must be an object, not list"}),

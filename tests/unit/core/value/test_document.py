@@ -46,6 +46,19 @@ def test_an_escaped_pair_of_surrogates_is_one_character() -> None:
 
 
 @pytest.mark.parametrize(
+    "number",
+    [
+        *("1e308", "-1e308", "1.7976931348623157e308", "1e-308", "1e-320", "5e-324", "-0.0", "0e0", "0.0e-300"),
+        *(str(2**63), str(-(2**63)), str(2**64), "1" + "0" * 308, "-1" + "0" * 308, "0." + "0" * 323 + "5"),
+    ],
+)
+def test_every_number_that_a_double_can_hold_is_taken(number: str) -> None:
+    document_of_it = document.parse_json("data", f'{{"v": {number}}}')
+    assert document_of_it == {"v": decimal.Decimal(number)}
+    assert document.parse_json("data", document.dump_json(document_of_it)) == document_of_it
+
+
+@pytest.mark.parametrize(
     ("text", "field", "problem"),
     [
         ("", "data", "is empty"),
@@ -68,9 +81,15 @@ def test_an_escaped_pair_of_surrogates_is_one_character() -> None:
         ('{"a": [{"k": 1, "\\u006b": 2}]}', "data.a[0]", 'the key "k" occurs twice'),
         ("[NaN]", "data[0]", "NaN is not a JSON number"),
         ("[-Infinity]", "data[0]", "-Infinity is not a JSON number"),
-        ('{"n": 1e308}', "data.n", "beyond what a double can hold"),
-        ('{"n": 1e-308}', "data.n", "beyond what a double can hold"),
+        ('{"n": 1e309}', "data.n", "1e309 is beyond what a double can hold, which is 1.797e308 at most"),
+        ('{"n": -1.8e308}', "data.n", "-1.8e308 is beyond what a double can hold, which is 1.797e308 at most"),
+        ('{"n": 1e400}', "data.n", "1e400 is beyond what a double can hold, which is 1.797e308 at most"),
+        ('{"n": 2e-324}', "data.n", "2e-324 is beyond what a double can hold, which is 5e-324 at least"),
         ('{"n": 1e999999999999999999999}', "data.n", "beyond what a double can hold"),
+        ('{"n": 1e-999999999999999999999}', "data.n", "beyond what a double can hold"),
+        ('{"n": 0e-20000}', "data.n", "0e-20000 is zero; leave its exponent out"),
+        ('{"n": 2' + "0" * 308 + "}", "data.n", "2000000000… is beyond what a double can hold"),
+        ('{"n": 1' + "0" * 400 + "}", "data.n", "401 characters; at most 64"),
         ('{"n": ' + "1" * 65 + "}", "data.n", "65 characters; at most 64"),
         ("[0." + "1" * 100 + "]", "data[0]", "102 characters; at most 64"),
         ("1" * 5_000, "data", "5,000 characters; at most 64"),

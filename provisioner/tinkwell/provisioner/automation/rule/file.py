@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import pydantic
-import ruamel.yaml
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 from ruamel.yaml import error as yaml_error
 
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.process_log import redaction
+from tinkwell.core.value import yaml_scanner
 from tinkwell.provisioner.automation.rule import expression, model
 
 MAX_FILE_BYTES = 1 << 20
@@ -221,7 +221,7 @@ def parse(text: str, environment: Mapping[str, str] | None, *, source: str) -> m
 
 
 def _yaml(text: str, source: str) -> object:
-    yaml = ruamel.yaml.YAML(typ="safe", pure=True)
+    yaml = yaml_scanner.yaml()
     try:
         with warnings.catch_warnings():
             # It quotes lines as well, of a file that is in order.

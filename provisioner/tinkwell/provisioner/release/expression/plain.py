@@ -1,5 +1,6 @@
 """What comes out of an expression, as the JSON value that it is stored and sent as."""
 
+import math
 import re
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import TypeAlias
@@ -14,7 +15,6 @@ Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | 
 MAX_BYTES = 1024 * 1024
 _LISTS = (list, tuple, range, Iterator, KeysView, ValuesView, ItemsView)
 _HARMFUL = re.compile("[\x00\ud800-\udfff]")
-_LEAST, _MOST = 10.0**-document.MAX_EXPONENT, 10.0**document.MAX_EXPONENT
 _MAX_INTEGER = 10 ** (document.MAX_NUMBER_CHARACTERS - 1)
 
 
@@ -90,6 +90,6 @@ def _number(value: float) -> int | float:
         if abs(value) >= _MAX_INTEGER:
             raise Fault(f"gives a number of more than {document.MAX_NUMBER_CHARACTERS - 1} digits")
         return int(value)
-    if value and not _LEAST <= abs(value) < _MOST:
+    if not math.isfinite(value):
         raise Fault(f"gives {value}, which is beyond what a number can hold")
     return float(value)

@@ -14,7 +14,7 @@ _PARSERS = 2
 # A document above this is parsed aside, and a network of more addresses, lest they hold other calls up.
 _LARGE_BYTES = 16 * 1024
 _LARGE_ADDRESSES = 500
-# Numbers such as 1e307 are what grows most when the database writes a document in its own way.
+# Numbers such as 1e308 are what grows most when the database writes a document in its own way.
 _LARGEST_GROWTH = 64
 
 
