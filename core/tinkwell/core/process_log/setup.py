@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Literal
 
-from tinkwell.core.process_log import redaction
+from tinkwell.core.process_log import redaction, terminal
 
 logger = logging.getLogger(__name__)
 
@@ -86,8 +86,8 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and the traceback below it."""
-        return redaction.redact(super().format(record))
+        """Return the line, and the traceback below it, both as a terminal can show them."""
+        return terminal.escaped(redaction.redact(super().format(record)))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the base class names it)
         """Return the line."""
@@ -109,7 +109,7 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["exception"] = redaction.redact(self.formatException(record.exc_info))
         more = {name: _redacted(value) for name, value in _fields(record).items() if name not in line}
-        return json.dumps(line | more)
+        return terminal.in_json(json.dumps(line | more))
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

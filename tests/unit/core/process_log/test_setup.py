@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,18 @@ def test_the_json_log_has_one_object_a_line_with_fields_and_exception(capsys: py
         "parts": ["a", 1.5, {"b": None}],
         "worker": 3,
     }
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_nothing_in_the_log_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str], log_format: Any) -> None:
+    setup.set_up("warning", log_format=log_format)
+    text = "\x1b]0;title\x07\x9b2J\u202e\x7f"
+    error = ValueError(text)
+    fields = {"cause": text, "parts": [text]}
+    logging.getLogger("library").error("it failed: %s", text, exc_info=error, extra=fields)
+    told = written(capsys)
+    assert "title" in told
+    assert told.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("level", ["debug", "info"])

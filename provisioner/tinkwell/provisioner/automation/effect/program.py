@@ -14,7 +14,7 @@ import tempfile
 from typing import IO
 
 from tinkwell.provisioner.automation.effect import attempt
-from tinkwell.provisioner.automation.rule import model
+from tinkwell.provisioner.automation.rule import evaluation, expression, model
 
 _INHERITED = ("PATH", "HOME", "LANG", "TZ")
 
@@ -22,24 +22,33 @@ _INHERITED = ("PATH", "HOME", "LANG", "TZ")
 class Program:
     """Runs the program for the effects of one rule."""
 
-    def __init__(self, action: model.RunCommand) -> None:
+    def __init__(self, action: model.RunCommand, evaluator: evaluation.Evaluator) -> None:
         self._action = action
+        self._evaluator = evaluator
 
     async def attempt(self, effect: model.Effect) -> attempt.Attempt:
         """Run it once. Its standard input is a file, so that it need not read it."""
+        try:
+            arguments = await self._evaluator.texts(self._action.arguments, effect.event)
+        except expression.ExpressionError as error:
+            return attempt.hopeless(str(error))
         event = json.dumps(effect.event.to_json()).encode()
         stdin = await asyncio.to_thread(_file_of, event)
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._action.argv,
+                self._action.program,
+                *arguments,
                 stdin=stdin,
                 stdout=sys.stderr.fileno(),
                 stderr=sys.stderr.fileno(),
                 env=self._environment(effect),
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
-            return attempt.failed(f"{self._action.argv[0]} cannot be started: {error}")
+        except OSError as error:
+            return attempt.failed(f"{self._action.program} cannot be started: {error}")
+        except ValueError as error:
+            # An argument holds what no argument can.
+            return attempt.hopeless(f"{self._action.program} cannot be started: {error}")
         finally:
             stdin.close()
         try:
