@@ -88,10 +88,17 @@ class Settings(pydantic_settings.BaseSettings):
     """gRPC port; 0 takes a free one."""
     http_port: Port = 8_080
     """Port of health checks, metrics and phone calls of machines; 0 takes a free one."""
+    max_http_connections: int = pydantic.Field(default=1_000, ge=1, le=100_000)
+    """Connections to that port that may be open at once; never more than a quarter of the files that it may open."""
+    max_http_connections_per_address: int = pydantic.Field(default=100, ge=1, le=100_000)
+    """How many of them may come from one address, or from one /64 of IPv6; never more than half of them."""
     phone_home: bool = True
     """Let machines announce themselves by `POST /phone-home` there. They are known by address, not by token."""
     trusted_proxies: str = ""
-    """Addresses and networks, joined by commas, of proxies before that port, whose X-Forwarded-For is believed."""
+    """Addresses and networks, joined by commas, of proxies before that port, whose X-Forwarded-For is believed.
+
+    What may come from one address does not hold for them.
+    """
     enrol_unknown: bool = False
     """Make a machine of an unknown one that announces itself."""
     max_enrolled: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)

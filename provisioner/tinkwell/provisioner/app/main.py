@@ -21,7 +21,7 @@ from tinkwell.provisioner.release import driver as release_driver
 from tinkwell.provisioner.release import host as release_host
 from tinkwell.provisioner.release.call import image_policy, plug
 from tinkwell.provisioner.release.lifecycle import listener
-from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime import open_file, port
 from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRuntime
 from tinkwell.provisioner.runtime.process.runtime import ProcessRuntime
@@ -90,6 +90,7 @@ def start(settings: Settings) -> None:
     """
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+    open_file.raise_limit()
     asyncio.run(run(settings))
 
 

@@ -16,14 +16,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tinkwell.core import errors
 from tinkwell.server.app import credentials, event_log, metric
 from tinkwell.server.app.event_log import EventLog
-from tinkwell.server.app.http_application import create_application
+from tinkwell.server.app.http_application import create_application, create_listener
 from tinkwell.server.database import engine, readiness
 from tinkwell.server.database.database import Database
 from tinkwell.server.event.room import EventRoom
 from tinkwell.server.hardware import room as hardware_room
 from tinkwell.server.hardware.api.phone_home import PhoneHome
 from tinkwell.server.hardware.room import HardwareRoom
-from tinkwell.server.http import certificate
 from tinkwell.server.http.listener import HttpListener
 from tinkwell.server.http.probe import Probe
 from tinkwell.server.lease.room import LeaseRoom
@@ -272,8 +271,7 @@ class _Server:
     def _http(self, probe: Probe) -> HttpListener:
         phone_home = hardware_room.phone_home(self._settings, self._database)
         application = create_application(probe, version=metadata.version("tinkwell"), phone_home=phone_home)
-        certificate.add_to(application, self._settings.tink_bundle, serves=self._serves)
-        return HttpListener(application, host=self._settings.host, port=self._settings.http_port)
+        return create_listener(application, self._settings, serves=self._serves)
 
     @asynccontextmanager
     async def _listen(self) -> AsyncIterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
-"""Answers that uvicorn refuses, since it has answered by itself already.
+"""Answers that uvicorn refuses, since another one has gone already: its own, or the application's.
 
 The body of a request may turn out to be none, as one in pieces that are no chunks. uvicorn says so at once and closes
 the connection, while the application is at its answer. This then is an error, logged with a traceback for each of them.
+So is the refusal by uvicorn where the application has answered, or the refusal was said before.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import logging
 
 import h11
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http import h11_impl
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +30,17 @@ class Overtaken:
         except h11.LocalProtocolError as error:
             logger.info("an answer came too late", extra={"cause": str(error)})
             await _end(receive)
+
+
+class Protocol(h11_impl.H11Protocol):
+    """Refuses what is no HTTP as far as there is anything left to be said."""
+
+    def send_400_response(self, msg: str) -> None:
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError as error:
+            logger.info("a refusal came too late", extra={"cause": str(error)})
+            self.transport.close()
 
 
 async def _end(receive: Receive) -> None:
