@@ -3,6 +3,9 @@
 import contextlib
 import resource
 
+# What this process was started with. Programs that it starts have no more: some look at every number below the limit.
+AT_START = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
 
 def raise_limit() -> None:
     """Raise the limit to the one that nobody but root may raise.
