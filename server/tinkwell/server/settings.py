@@ -122,7 +122,9 @@ class Settings(pydantic_settings.BaseSettings):
     secret_keys: pydantic.FilePath | None = None
     """File of the keys that seal secrets; without it, requests that have secrets are refused."""
     reflection: bool = True
-    """Let tools such as grpcurl ask for the services' descriptions."""
+    """Let tools such as grpcurl ask for the services' descriptions: where there are tokens, with one of them."""
+    max_concurrent_streams: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)
+    """Calls, watches among them, that one connection may have open at once; clients wait with what is beyond."""
 
     lease_seconds: float = pydantic.Field(default=30.0, ge=1, le=3_600)
     """How long whoever runs actions is taken to be alive without a word; they speak every third of it."""

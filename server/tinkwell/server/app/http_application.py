@@ -4,6 +4,7 @@ import asyncio
 
 import prometheus_client
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -13,6 +14,7 @@ from tinkwell.server.http import certificate
 from tinkwell.server.http.admission import Bounds
 from tinkwell.server.http.joined import Joined
 from tinkwell.server.http.listener import HttpListener
+from tinkwell.server.http.overtaken import Overtaken
 from tinkwell.server.http.probe import Checks, Probe
 from tinkwell.server.settings import Settings, networks
 
@@ -52,7 +54,7 @@ def create_application(probe: Probe, *, version: str, phone_home: PhoneHome | No
     ]
     if phone_home is not None:
         routes.append(Route("/phone-home", phone_home.answer, methods=["POST"]))
-    return Starlette(routes=routes)
+    return Starlette(routes=routes, middleware=[Middleware(Overtaken)])
 
 
 def create_listener(application: Starlette, settings: Settings, *, serves: asyncio.Event) -> HttpListener:

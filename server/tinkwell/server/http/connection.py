@@ -14,9 +14,9 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http import h11_impl
 from uvicorn.server import ServerState
 
+from tinkwell.server.http import overtaken
 from tinkwell.server.http.gate import Gate
 
 HEAD_SECONDS = 10.0
@@ -40,7 +40,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._gate = gate
-        self._http = h11_impl.H11Protocol(config, server_state, {**app_state, _KEY: self}, self._loop)
+        self._http = overtaken.Protocol(config, server_state, {**app_state, _KEY: self}, self._loop)
         self._transport: asyncio.Transport | None = None
         self._is_refused = False
         # Several may have come at once; they are answered one after the other.
