@@ -79,24 +79,29 @@ class Paper:
     """Writes lines to standard output. On a terminal an open line stands there until it is written over.
 
     Elsewhere it is left out, unless it does not come again. Where lines come in the order in which they were printed,
-    that is known when another one follows, and where they are `mixed`, at the end.
+    that is known when another one follows, and where they are mixed, at the end.
     """
 
-    def __init__(self, *, is_mixed: bool) -> None:
+    def __init__(self, *, is_mixed: bool, is_raw: bool = False) -> None:
+        """Begin with nothing open; what is raw is written on a terminal, too, as it was printed."""
         self._is_mixed = is_mixed
+        self._is_raw = is_raw
         self._is_terminal = sys.stdout.isatty()
-        # The open lines by their places, the last one last, which a terminal shows.
+        # The open lines by their places; a terminal shows the last one of them.
         self._open: dict[Hashable, str] = {}
 
-    def write(self, text: str, *, place: Hashable, is_open: bool) -> None:
-        """Write a line, in place of an open one; `place` tells who printed it and its number."""
+    def write(self, content: str, *, place: Hashable, is_open: bool, prefix: str = "") -> None:
+        """Write a line that others printed, behind a prefix of ours, in place of an open one.
+
+        `place` tells who printed it, and its number.
+        """
         if place not in self._open and not self._is_mixed:
             self.end()
-        cleared = _CLEARED if self._open and self._is_terminal else ""
-        self._open.pop(place, None)
+        text = prefix + output.shown(content, is_raw=self._is_raw)
         if not is_open:
-            output.line(f"{cleared}{text}")
+            self._close(place, text)
             return
+        self._open.pop(place, None)
         self._open[place] = text
         if self._is_terminal:
             # It must not go on in a second row, which the next one would not write over.
@@ -105,7 +110,11 @@ class Paper:
     def end(self) -> None:
         """Leave behind what is open."""
         for place, text in list(self._open.items()):
-            self.write(text, place=place, is_open=False)
+            self._close(place, text)
+
+    def _close(self, place: Hashable, text: str) -> None:
+        output.part(f"{_CLEARED if self._open and self._is_terminal else ''}{text}\n")
+        self._open.pop(place, None)
 
 
 def say_lost() -> None:
