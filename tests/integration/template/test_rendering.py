@@ -111,7 +111,7 @@ async def test_what_the_child_may_not_use_is_refused_with_the_field_and_what_to_
     async with made(limits=limits) as (given, _):
         told = await refusal(given.check(text, field="data"))
         told |= await refusal(given.render(text, MANY, field="template"))
-        what = f"is too much work: to read {why}; make it smaller, or make several templates of it"
+        what = f"is too much work: reading {why}; make it smaller, or make several templates of it"
         assert told == {"data": what, "template": what}
         assert await given.check(TEXT, field="data") == "small"
 

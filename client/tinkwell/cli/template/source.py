@@ -33,7 +33,10 @@ def read(file: str) -> list[Written]:
         raise failure.Failure(f"{source.name} is empty")
     if not _is_of_objects(source.text):
         return [Written(source.text, None, source.explain)]
-    return list(_objects(source))
+    found = list(_objects(source))
+    if not found:
+        raise failure.Failure(f"{source.name}: the list holds no template; put one into it")
+    return found
 
 
 def read_one(file: str, *, is_named: bool = True) -> Written:

@@ -10,6 +10,7 @@ one of them is passed, the template is not rendered here, and nothing is said ab
 all templates it may well be right.
 """
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.core.value.yaml_event import Event, Kind
 
 MAX_CHARACTERS = 4 * 1024
+# To learn a template takes as long as to parse its actions, and to read its events.
+_MAX_ACTION_CHARACTERS = 1024
+_MAX_EVENTS = 1_000
 # So many templates are remembered, those that were used last.
 MAX_KNOWN = 64
 
@@ -45,11 +49,13 @@ def find_lesson(text: str) -> Lesson | None:
     if len(text) > MAX_CHARACTERS:
         return None
     program = gotemplate.parse(text)
-    if program.has_control:
+    if program.has_control or program.action_characters > _MAX_ACTION_CHARACTERS:
+        return None
+    events = list(itertools.islice(yaml_event.parse(_outline(program)), _MAX_EVENTS + 1))
+    if len(events) > _MAX_EVENTS:
         return None
     return [
-        [event.kind.name, event.start, event.end, event.anchor, event.tag, event.value, event.style]
-        for event in yaml_event.parse(_outline(program))
+        [event.kind.name, event.start, event.end, event.anchor, event.tag, event.value, event.style] for event in events
     ]
 
 

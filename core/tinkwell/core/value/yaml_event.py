@@ -5,7 +5,6 @@ templates again and again. Whatever is filled into these later is no part of the
 events are the same each time, whichever the values are.
 """
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -52,44 +51,28 @@ class Malformed(Exception):
         super().__init__(problem)
 
 
-class _Kept:
-    """The events of the texts that were parsed last. Templates are parsed in several threads."""
-
-    def __init__(self) -> None:
-        self._events: dict[str, Sequence[Event]] = {}
-        self._lock = threading.Lock()
-
-    def get(self, text: str) -> Sequence[Event] | None:
-        return self._events.get(text)
-
-    def put(self, text: str, found: Sequence[Event]) -> None:
-        with self._lock:
-            self._events[text] = found
-            if len(self._events) > MAX_KEPT:
-                del self._events[next(iter(self._events))]
-
-
-_kept = _Kept()
+_kept: dict[str, Sequence[Event]] = {}
 
 
 def parse(text: str) -> Iterator[Event]:
-    """Yield the events of a text, but for the beginning and the end of the stream; raises `Malformed` where it ends."""
+    """Yield the events of a text, but for the beginning and the end of the stream; raises `Malformed` where it ends.
+
+    One after the other, since whoever reads may well find that it is too much before all of it is parsed.
+    """
     kept = _kept.get(text)
     if kept is not None:
         yield from kept
-    elif len(text) > MAX_KEPT_CHARACTERS:
-        yield from _parse(text)  # whoever reads may well find that it is too much before all of it is parsed
-    else:
-        found = []
-        for event in _parse(text):
-            found.append(event)
-            yield event
-        _kept.put(text, tuple(found))
-
-
-def is_kept(text: str) -> bool:
-    """Tell whether the events of a text are at hand."""
-    return _kept.get(text) is not None
+        return
+    if len(text) > MAX_KEPT_CHARACTERS:
+        yield from _parse(text)
+        return
+    found = []
+    for event in _parse(text):
+        found.append(event)
+        yield event
+    _kept[text] = found
+    if len(_kept) > MAX_KEPT:
+        del _kept[next(iter(_kept))]
 
 
 def _parse(text: str) -> Iterator[Event]:

@@ -102,6 +102,7 @@ class _Builder:
         self._max_characters = max_characters
         self._values = 0
         self._characters = 0
+        self._merged = 0
 
     def build(self, node: Node, depth: int) -> JsonValue:
         self._values += 1
@@ -116,37 +117,43 @@ class _Builder:
             case SequenceNode():
                 return [self.build(item, depth + 1) for item in node.value]
             case MappingNode():
-                pairs = _pairs(node)
+                pairs = self._pairs(node)
                 self._count(node, sum(map(len, pairs)))
                 return {key: self.build(value, depth + 1) for key, value in pairs.items()}
             case _:
                 raise _malformed(node, "is neither a value, a list nor a mapping")
 
+    def _pairs(self, node: MappingNode, depth: int = 1) -> dict[str, Node]:
+        """Give the members of a mapping; those that it merges in (`<<`) come first and give way to its own."""
+        if depth > MAX_DEPTH:
+            raise _malformed(node, f"merges deeper than {MAX_DEPTH} levels")
+        own: dict[str, Node] = {}
+        merged: dict[str, Node] = {}
+        for key, value in node.value:
+            if key.tag == f"{_TAG}merge":
+                for source in value.value if isinstance(value, SequenceNode) else [value]:
+                    if not isinstance(source, MappingNode):
+                        raise _malformed(key, "only mappings can be merged")
+                    merged = self._merge(source, depth) | merged
+            elif not isinstance(key, ScalarNode):
+                raise _malformed(key, "a key must be text")
+            elif key.value in own:
+                raise _malformed(key, f"the key {key.value} occurs twice")
+            else:
+                own[key.value] = value
+        return merged | own
+
+    def _merge(self, source: MappingNode, depth: int) -> dict[str, Node]:
+        # What merges the same twice, and is merged twice itself, doubles the work in each line.
+        self._merged += 1 + len(source.value)
+        if self._merged > self._max_values:
+            raise _malformed(source, f"merges more than {self._max_values:,} values")
+        return self._pairs(source, depth + 1)
+
     def _count(self, node: Node, characters: int) -> None:
         self._characters += characters
         if self._characters > self._max_characters:
             raise _malformed(node, f"unfolds to more than {self._max_characters:,} characters")
-
-
-def _pairs(node: MappingNode, depth: int = 1) -> dict[str, Node]:
-    """Give the members of a mapping; those that it merges in (`<<`) come first and give way to its own."""
-    if depth > MAX_DEPTH:
-        raise _malformed(node, f"merges deeper than {MAX_DEPTH} levels")
-    own: dict[str, Node] = {}
-    merged: dict[str, Node] = {}
-    for key, value in node.value:
-        if key.tag == f"{_TAG}merge":
-            for source in value.value if isinstance(value, SequenceNode) else [value]:
-                if not isinstance(source, MappingNode):
-                    raise _malformed(key, "only mappings can be merged")
-                merged = _pairs(source, depth + 1) | merged
-        elif not isinstance(key, ScalarNode):
-            raise _malformed(key, "a key must be text")
-        elif key.value in own:
-            raise _malformed(key, f"the key {key.value} occurs twice")
-        else:
-            own[key.value] = value
-    return merged | own
 
 
 def _scalar(node: ScalarNode) -> JsonValue:

@@ -120,6 +120,7 @@ def test_what_is_wrong_with_a_template_is_told_where_the_file_has_it(
         ),
         (f"{written()}---\n5\n", "a template is an object of kind: Template here, and not a number"),
         ("kind: [", "not YAML"),
+        ("apiVersion: v1\nkind: List\nitems: []\n", "the list holds no template"),
     ],
 )
 def test_an_object_that_is_no_template_is_refused_with_what_to_do(

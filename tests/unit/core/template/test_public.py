@@ -187,7 +187,7 @@ def test_a_template_is_stored_and_rendered(name: str, devices: document.JsonObje
     ("name", "field", "problem"),
     [
         ("nameless", "data.name", "line 1, column 1: must not be empty"),
-        ("tabs", "data", "line 6, column 1: found character '\\t' that cannot start any token (not YAML)"),
+        ("tabs", "data", "line 6, column 1: a tab indents this line; write spaces instead (not YAML)"),
         ("cidr", "data", 'the function "netmaskToCIDR" is not defined; did you mean netmaskToPrefixLength?'),
         ("jinja", "data", "write .ds for a value, and {{`{{`}} for two braces that belong to the text"),
         (

@@ -74,14 +74,7 @@ def test_a_template_is_known_once_it_was_learned_and_those_that_were_not_used_ar
     assert rendered(known, others[-1], {"worker": "any"}) is not None
 
 
-@pytest.mark.parametrize(
-    "text", [small("#" * quick.MAX_CHARACTERS), small("{{range .many}}{{end}}"), small("{{if .worker}}{{end}}")]
-)
-def test_of_what_is_large_or_depends_on_values_nothing_is_learned(text: str) -> None:
-    template.render(text, {"worker": "any", "many": []})
-    assert quick.find_lesson(text) is None
-
-
+VOLUMES = ", ".join(f"/{number}:/b" for number in range(300))
 DOUBLED = "{{$x := .long}}" + "{{$x = print $x $x}}" * 8
 
 
@@ -92,13 +85,28 @@ def with_action(more: str, *, task: str = "", count: int = 1) -> str:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        small("#" * quick.MAX_CHARACTERS),
+        small("{{range .many}}{{end}}"),
+        small("{{if .worker}}{{end}}"),
+        small("# " + "{{1}}" * 250),
+        with_action(", command: [" + "a," * 1_000 + "]"),
+    ],
+)
+def test_of_what_is_large_or_depends_on_values_nothing_is_learned(text: str) -> None:
+    template.render(text, {"worker": "any", "many": []})
+    assert quick.find_lesson(text) is None
+
+
+@pytest.mark.parametrize(
     ("why", "text"),
     [
         ("functions read and write", small(DOUBLED + '{{$x = printf "%q" $x}}' * 15)),
         ("functions write", small('{{$y := printf "%q" .long}}' * 2)),
         ("values are written", small("# " + "{{.long}}" * 9)),
         ("what is looked for by an expression", small('# {{regexMatch "^a" .worker}}')),
-        ("texts", with_action(", command: [" + "a," * 1_000 + "]")),
+        ("texts", with_action(", command: *c", task=f", volumes: &c [{VOLUMES}]", count=4)),
         ("aliases", with_action(", command: [&x {{.long}}, *x, *x]")),
         ("what a task gives to its actions", with_action("", task=", environment: {A: '{{.long}}'}", count=20)),
     ],

@@ -207,11 +207,18 @@ def test_a_workflow_has_at_most_a_thousand_actions(count: int) -> None:
         assert [field for field, _ in violations_of(HEAD + "".join(tasks))] == ["data.tasks[1].actions"]
 
 
-def test_what_each_action_inherits_is_bounded_in_all() -> None:
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [
+        (f"A: {'x' * 10_000}", "its actions have more than 3,145,728 bytes in all"),
+        (", ".join(f"A{n}: 1" for n in range(61)), "have more than 30,000 arguments, volumes and variables in all"),
+    ],
+)
+def test_what_each_action_inherits_is_bounded_in_all(environment: str, problem: str) -> None:
     actions = "".join(f"      - {{name: a{n}, image: i}}\n" for n in range(500))
-    ((field, description),) = violations_of(TASK + actions + f"    environment: {{A: {'x' * 10_000}}}\n")
+    ((field, description),) = violations_of(TASK + actions + f"    environment: {{{environment}}}\n")
     assert field == "data"
-    assert "its actions have more than 3,145,728 bytes in all" in description
+    assert problem in description
 
 
 @pytest.mark.parametrize(

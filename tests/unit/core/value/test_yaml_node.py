@@ -21,3 +21,10 @@ def test_whoever_reads_may_set_closer_limits() -> None:
         yaml_node.value_of(node, max_values=9)
     with pytest.raises(position.Malformed, match="unfolds to more than 11 characters"):
         yaml_node.value_of(node, max_characters=11)
+
+
+def test_mappings_that_are_merged_twice_in_each_line_are_refused_before_that_takes_long() -> None:
+    lines = [f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 40)]
+    [node] = yaml_node.documents("\n".join(["a0: &a0 {x: 1}", *lines]))
+    with pytest.raises(position.Malformed, match="merges more than 1,000 values"):
+        yaml_node.value_of(node, max_values=1_000)

@@ -1,6 +1,7 @@
 """The constants of a Go template: numbers, quoted texts and characters."""
 
 import decimal
+import math
 import re
 
 from tinkwell.core.template.gotemplate import fault, lexer
@@ -37,7 +38,8 @@ def _number(token: lexer.Token) -> int | decimal.Decimal:
             if _INTEGER.fullmatch(token.text):
                 # A leading zero means octal, which Python's own notation does not have.
                 return int(token.text, 8 if re.fullmatch(r"[+-]?0[0-7_]+", token.text) else 0)
-            if _DECIMAL.fullmatch(token.text):
+            # As in Go, and in JSON, what a double cannot hold is none.
+            if _DECIMAL.fullmatch(token.text) and math.isfinite(float(token.text)):
                 return decimal.Decimal(token.text)
         except ValueError:
             pass

@@ -128,7 +128,8 @@ def _format_number(verb: str, item: Value, directive: str) -> str:
         case "d" | "o" | "x" | "X", int():
             return directive % item
         case "b", int():
-            return directive.replace("b", "s") % format(item, "b")
+            # As a number, so that it is padded as one.
+            return directive.replace("b", "d") % int(format(item, "b"))
         case "e" | "E" | "f" | "F", int() | decimal.Decimal():
             return directive % float(item)
     raise _mismatch(item, directive)

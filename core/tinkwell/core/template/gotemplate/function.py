@@ -25,7 +25,7 @@ from tinkwell.core.template.gotemplate.fault import BadArgument
 from tinkwell.core.value import document
 
 # Each character, or item, takes them several times as long as it takes other functions.
-_EXTRA_WORK = {"fromJson": 3, "toJson": 7, "toPrettyJson": 7, "toRawJson": 7, "toYaml": 7}
+_EXTRA_WORK = {"fromJson": 3, "js": 3, "toJson": 7, "toPrettyJson": 7, "toRawJson": 7, "toYaml": 7}
 _JS_SPECIAL = re.compile(r"[\\'\"<>&=\x00-\x1f]|[^\x00-\x7f]")
 # Nobody knows how long it takes to look for an expression, so no template is rendered at once that does: whoever
 # renders it elsewhere bounds the time.
@@ -57,6 +57,9 @@ def extra_work(name: str, arguments: list[Value], characters: int) -> int:
     """
     if name == "regexMatch":
         return _REGEX_WORK
+    if name == "uniq":
+        # Numbers can be chosen so that each is compared with all others.
+        return sum(len(item) ** 2 for item in arguments if isinstance(item, list)) // 4
     return characters * _EXTRA_WORK.get(name, 0)
 
 

@@ -47,6 +47,12 @@ class Program:
         control = gotemplate_node.Branch | gotemplate_node.Range | gotemplate_node.Insert
         return any(isinstance(node, control) for node in self.tree.nodes)
 
+    @property
+    def action_characters(self) -> int:
+        """How much of the text is actions and comments, with the white space that these take away."""
+        texts = (node.text for node in self.tree.nodes if isinstance(node, gotemplate_node.Text))
+        return len(self.text) - sum(map(len, texts))
+
     def execute(self, values: Mapping[str, gotemplate_node.Value], allowance: Allowance = FULL) -> Output:
         """Run the template over its values; raises Fault, and Exhausted where that costs more than it may."""
         return gotemplate_eval.execute(self.text, self.tree, values, allowance)

@@ -14,6 +14,9 @@ from tinkwell.core.value import parse
 
 MAX_INDENT = 100
 
+# A class of POSIX, which Go knows, and which would be read as a set of the letters of its name.
+_OTHER_IN_GO = re.compile(r"\[:\^?[a-z]+:\]")
+
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
@@ -179,10 +182,13 @@ def _indented(name: str, arguments: list[Value], *, first: str) -> Indented:
 
 def _regex_match(arguments: list[Value]) -> bool:
     expression, text = _texts("regexMatch", arguments)
+    problem = f"regexMatch: {parse.show(expression)} is no regular expression that is known here"
+    if _OTHER_IN_GO.search(expression):
+        raise BadArgument(f"{problem}: write [a-zA-Z] in place of [[:alpha:]], and the like")
     try:
-        return re.search(expression, text) is not None
-    except (re.error, RecursionError, OverflowError) as error:
-        raise BadArgument(f"regexMatch: {parse.show(expression)} is no regular expression: {error}") from None
+        return re.search(expression, text, re.ASCII) is not None
+    except (re.error, RecursionError, OverflowError, ValueError) as error:
+        raise BadArgument(f"{problem}: {error}") from None
 
 
 def _texts(name: str, arguments: list[Value]) -> list[str]:

@@ -95,9 +95,9 @@ class Rendering:
         may_learn = self._quick.may_learn(text)
         request = {"call": call, "text": text, "field": field, "may_learn": may_learn, **more}
         try:
-            found = await children.call(json.dumps(request).encode())
+            found = await children.call(json.dumps(request, ensure_ascii=False).encode())
         except sandbox.Exceeded as error:
-            why = f"is too much work: to read it {error.reason}; make it smaller, or make several templates of it"
+            why = f"is too much work: reading it {error.reason}; make it smaller, or make several templates of it"
             raise errors.InvalidField.of(field, why) from error
         except (sandbox.Died, sandbox.NotStarted) as error:
             raise errors.Unavailable(f"templates cannot be rendered: {error.reason}; try again") from error

@@ -74,8 +74,8 @@ class WorkflowCreation:
         """
         workflow_id = parse.parse_uuid("id", workflow_id) if workflow_id else str(uuid.uuid4())
         template_name = parse.parse_name("template", template_name)
-        parsed = await self._parse(devices_text)
-        request = _Request(workflow_id, template_name, parsed, document.dump_json(parsed))
+        parsed, compact = await self._parse(devices_text)
+        request = _Request(workflow_id, template_name, parsed, compact)
         if (quick := await self._try_known(request, actor)) is not None:
             return quick
         for _ in range(_TRIES):
@@ -84,10 +84,10 @@ class WorkflowCreation:
                 return created
         raise errors.LostRace(f"the template {template_name} is being changed all the time; try again")
 
-    async def _parse(self, devices_text: str) -> document.JsonObject:
+    async def _parse(self, devices_text: str) -> tuple[document.JsonObject, str]:
         if len(devices_text) <= MAX_QUICK_CHARACTERS:
-            return devices.parse_devices("hardware", devices_text)
-        return await self._aside.run(devices.parse_devices, "hardware", devices_text)
+            return _parse_devices(devices_text)
+        return await self._aside.run(_parse_devices, devices_text)
 
     async def _try_known(self, request: _Request, actor: str) -> Created | None:
         """Create a workflow without a look at its template, which the statement that writes compares anyway.
@@ -139,6 +139,12 @@ class WorkflowCreation:
         if len(request.devices_text) > MAX_QUICK_CHARACTERS:
             return None
         return self._rendering.render_quickly(text, request.devices, field="template")
+
+
+def _parse_devices(text: str) -> tuple[document.JsonObject, str]:
+    """Read a device map, and write it without needless space. To write it takes as long as to read it."""
+    parsed = devices.parse_devices("hardware", text)
+    return parsed, document.dump_json(parsed)
 
 
 async def write(transaction: Transaction, draft: Draft) -> bool:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from tinkwell.core.workflow import devices
+from tinkwell.server.database import offload
 from tinkwell.server.database.database import Fetch
 
 # All or nothing: only while the template is what was rendered, and where each worker is a live machine. Nobody changes
@@ -109,6 +110,8 @@ async def insert(fetch: Fetch, new: NewWorkflow, *, actor: str | None) -> Insert
 
     The events name the actor; without one it is the transaction's.
     """
+    # To write those of the largest takes too long at once.
+    actions = await offload.each(_dump, new.actions)
     [row] = await fetch(
         _INSERT,
         new.id,
@@ -123,7 +126,7 @@ async def insert(fetch: Fetch, new: NewWorkflow, *, actor: str | None) -> Insert
         new.on_timeout,
         new.on_failure,
         new.recovers or None,
-        json.dumps([_as_json(action) for action in new.actions], ensure_ascii=False),
+        f"[{','.join(actions)}]",
         actor,
     )
     there = set(row["places"])
@@ -131,8 +134,8 @@ async def insert(fetch: Fetch, new: NewWorkflow, *, actor: str | None) -> Insert
     return Inserted(row["is_made"], missing)
 
 
-def _as_json(action: NewAction) -> dict[str, object]:
-    return {name: getattr(action, name) for name in _FIELDS}
+def _dump(action: NewAction) -> str:
+    return json.dumps({name: getattr(action, name) for name in _FIELDS}, ensure_ascii=False)
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(NewAction))

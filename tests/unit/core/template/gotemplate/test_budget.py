@@ -30,6 +30,11 @@ def test_a_function_costs_what_it_makes(call: str) -> None:
     assert isinstance(fault(f"{{{{$x := {call}}}}}", values), Exhausted)
 
 
+@pytest.mark.parametrize("call", ["js .s", "toJson .s", "fromJson .s", "uniq .l", "regexMatch `s` .s"])
+def test_a_function_costs_the_work_that_it_takes(call: str) -> None:
+    assert isinstance(fault(f"{{{{$x := {call}}}}}", {"s": "s" * 30, "l": [*range(30)]}), Exhausted)
+
+
 @pytest.mark.parametrize("text", ["{{range .l}}{{end}}", "{{.a.a.a.a.a.a.a}}" * 3, "{{1}}" * 11])
 def test_each_node_and_each_name_is_a_step(text: str) -> None:
     nested: document.JsonValue = "x"

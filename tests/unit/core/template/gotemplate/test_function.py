@@ -125,7 +125,7 @@ def test_a_function_refuses_what_it_cannot_do(action: str, problem: str) -> None
         ("{{printf `%5s|%-5s|%.2s|%5.1s` `ab` `ab` `abc` `xyz`}}", "   ab|ab   |ab|    x"),
         ('{{printf `%q %q` .s `a"b`}}', '"héllo" "a\\"b"'),
         ("{{printf `%d %5d %-5d| %05d %+d % d` 1 2 3 4 5 6}}", "1     2 3    | 00004 +5  6"),
-        ("{{printf `%x %X %o %b %08b` 255 255 8 5 5}}", "ff FF 10 101      101"),
+        ("{{printf `%x %X %o %b %08b %-5b|` 255 255 8 5 5 -5}}", "ff FF 10 101 00000101 -101 |"),
         ("{{printf `%x %X` `hé` `hé`}}", "68c3a9 68C3A9"),
         ("{{printf `%c%c` 104 233}}", "hé"),
         ("{{printf `%t %5t` true false}}", "true false"),

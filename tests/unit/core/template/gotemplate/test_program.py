@@ -179,6 +179,7 @@ def test_control_structures_write_what_the_values_ask_for(text: str, expected: s
         ("{{1x}}", "line 1, column 3", '"1x" is not a number'),
         ("{{1__0}}", "line 1, column 3", "is not a number"),
         ("{{1e9999}}", "line 1, column 3", "is not a number"),
+        ("{{1e309}}", "line 1, column 3", "is not a number"),
         ("{{" + "1" * 65 + "}}", "line 1, column 3", "is not a number"),
         ("a\ufdd00\ufdd1", "line 1, column 2", "U+FDD0 is reserved"),
     ],

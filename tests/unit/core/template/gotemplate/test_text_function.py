@@ -41,6 +41,7 @@ VALUES: document.JsonObject = {"s": "héllo", "mac": "52:54:00:AA", "n": 7, "z":
         ('{{print (indent 2 "a\\nb")}}', "  a\n  b"),
         ('{{print (nindent 2 "a\\n\\nb")}}', "\n  a\n  \n  b"),
         ('{{regexMatch "a(arch|rm)" (lower "AARCH64")}} {{regexMatch "^ARM" "arm"}}', "true false"),
+        ('{{regexMatch "^\\\\w+$" "a1_"}} {{regexMatch "\\\\d" "٣"}}', "true false"),
     ],
 )
 def test_a_text_comes_out_as_it_does_in_sprig(action: str, expected: str) -> None:
@@ -50,7 +51,9 @@ def test_a_text_comes_out_as_it_does_in_sprig(action: str, expected: str) -> Non
 @pytest.mark.parametrize(
     ("action", "problem"),
     [
-        ('{{regexMatch "(" "a"}}', 'regexMatch: "(" is no regular expression: missing ), unterminated subpattern'),
+        ('{{regexMatch "(" "a"}}', 'regexMatch: "(" is no regular expression that is known here: missing ), untermin'),
+        ('{{regexMatch "(?u)a" "a"}}', "is no regular expression that is known here: "),
+        ('{{regexMatch "^[[:alpha:]]+$" "a"}}', "write [a-zA-Z] in place of [[:alpha:]], and the like"),
         ('{{contains "a" .n}}', "contains needs text in place of a number"),
         ('{{hasPrefix "a" .l}}', "hasPrefix needs text in place of a list"),
         ("{{upper .z}}", "upper needs text in place of null"),
