@@ -13,6 +13,7 @@ from tinkwell.core import errors
 from tinkwell.core.template import template
 from tinkwell.core.template.frozen import Frozen
 from tinkwell.core.value import document
+from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox.limit import Limits
 from tinkwell.server.template.service.children import Children
 from tinkwell.server.template.service.rendering import Rendering, make_children
@@ -151,6 +152,22 @@ async def test_recoveries_have_a_child_of_their_own() -> None:
         recovered = await given.render(TEXT, '{"worker": "any"}', field="template", is_recovery=True)
         assert recovered.workers == ("any",)
         running.cancel()
+
+
+@pytest.mark.parametrize("kind", [sandbox.Died, sandbox.Failed])
+async def test_a_child_that_fails_for_ever_is_an_error_of_the_recovery_and_of_nothing_else(
+    kind: type[sandbox.SandboxError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def call(children: Children, request: bytes) -> bytes:
+        raise kind("ended of signal 11")
+
+    monkeypatch.setattr(Children, "call", call)
+    async with made() as (given, _):
+        with pytest.raises(errors.TinkwellError, match="its template cannot be rendered: ended of signal 11") as told:
+            await given.render(TEXT, MANY, field="template", is_recovery=True)
+        assert not isinstance(told.value, errors.Unavailable)
+        with pytest.raises((errors.Unavailable, sandbox.Failed)):
+            await given.render(TEXT, MANY, field="template")
 
 
 async def test_without_children_nothing_is_rendered_and_who_asks_may_ask_again() -> None:

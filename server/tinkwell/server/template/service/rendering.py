@@ -10,6 +10,7 @@ Recoveries have a child of their own: whoever asks for much keeps no workflow of
 """
 
 import json
+import logging
 from types import TracebackType
 from typing import Protocol, cast
 
@@ -23,6 +24,8 @@ from tinkwell.sandbox import errors as sandbox
 from tinkwell.sandbox import import_path
 from tinkwell.sandbox.limit import Limits
 from tinkwell.server.template.service.children import Children
+
+_log = logging.getLogger(__name__)
 
 MODULE = "tinkwell.server.template.service.child"
 # The largest template that is allowed takes some seconds of processor time, and a hundred megabytes.
@@ -87,7 +90,14 @@ class Rendering:
     async def render(self, text: str, devices_text: str, *, field: str, is_recovery: bool = False) -> Frozen:
         """Render a template, however long it takes. `devices_text` is JSON, as `parse_devices` takes it."""
         children = self._for_recovery if is_recovery else self._children
-        answer = await self._ask(children, "render", text, field, devices=devices_text)
+        try:
+            answer = await self._ask(children, "render", text, field, devices=devices_text)
+        except sandbox.SandboxError as error:
+            if not is_recovery:
+                raise
+            # A workflow waits for this to end, and the same template might fail in the same way for ever.
+            _log.exception("a recovery cannot be rendered")
+            raise errors.TinkwellError(f"its template cannot be rendered: {error.reason}") from error
         return frozen.load(cast(JsonObject, answer["frozen"]))
 
     async def _ask(self, children: Computing, call: str, text: str, field: str, **more: str) -> JsonObject:
@@ -99,7 +109,11 @@ class Rendering:
         except sandbox.Exceeded as error:
             why = f"is too much work: reading it {error.reason}; make it smaller, or make several templates of it"
             raise errors.InvalidField.of(field, why) from error
-        except (sandbox.Died, sandbox.NotStarted) as error:
+        except sandbox.Died as error:
+            if children is self._for_recovery:
+                raise
+            raise errors.Unavailable(f"templates cannot be rendered: {error.reason}; try again") from error
+        except sandbox.NotStarted as error:
             raise errors.Unavailable(f"templates cannot be rendered: {error.reason}; try again") from error
         answer = cast(JsonObject, json.loads(found))
         if violations := cast("list[tuple[str, str]]", answer.get("violations")):
