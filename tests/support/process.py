@@ -28,6 +28,11 @@ class Process:
         return self._process.pid
 
     @property
+    def exit_code(self) -> int | None:
+        """How the command ended; None while it runs."""
+        return self._process.returncode
+
+    @property
     def output(self) -> str:
         """All that the command has written so far."""
         return self._log.read_text(errors="replace")

@@ -12,6 +12,7 @@ from typing import IO
 import rich_click as click
 
 from tinkwell.core import errors as core_errors
+from tinkwell.core.process_log import terminal
 
 _START_ONE = 'start one with "tinkwell dev", or name another with --server or TINKWELL_SERVER'
 
@@ -28,7 +29,7 @@ class Failure(click.ClickException):
         from tinkwell.core.process_log import redaction  # it costs start-up time, see main
 
         for sentence in self.sentences:
-            click.echo(f"Error: {redaction.redact(sentence)}", file=file, err=file is None)
+            click.echo(f"Error: {terminal.escaped(redaction.redact(sentence))}", file=file, err=file is None)
 
 
 def describe(error: Exception) -> str:

@@ -17,6 +17,7 @@ from click.exceptions import Exit
 from tinkwell.cli import failure
 from tinkwell.cli.shell import connection
 from tinkwell.cli.shell.command import Component, Deferred, Group
+from tinkwell.core.process_log import terminal
 
 ENTRY_POINT_GROUP = "tinkwell.commands"
 
@@ -92,7 +93,11 @@ class Root(Group):
             ctx.exit(0)
         except KeyboardInterrupt:
             ctx.exit(130)
-        except (click.ClickException, click.Abort, Exit):
+        except click.ClickException as error:
+            # Commands of other components put into it what a server or a file says.
+            vars(error)["message"] = terminal.escaped(error.message)
+            raise
+        except (click.Abort, Exit):
             raise
         except Exception as error:
             if connection.current().debug:

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tinkwell.sandbox import frame, limit
+from tinkwell.sandbox import frame, limit, secrecy
 
 Begin: TypeAlias = Callable[[str], None]
 Handle: TypeAlias = Callable[[object, Begin], object]
@@ -26,6 +26,7 @@ def main(limits_text: str, module: str) -> None:
     limits = limit.Limits.load(limits_text)
     handle: Handle = importlib.import_module(module).handle
     kept = limit.leave_network()
+    secrecy.hide()
     limit.silence()
     limit.set_limits(limits)
     runner = Runner(_INPUT, _OUTPUT, handle, limits, limit.arm)

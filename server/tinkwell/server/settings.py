@@ -88,10 +88,17 @@ class Settings(pydantic_settings.BaseSettings):
     """gRPC port; 0 takes a free one."""
     http_port: Port = 8_080
     """Port of health checks, metrics and phone calls of machines; 0 takes a free one."""
+    max_http_connections: int = pydantic.Field(default=1_000, ge=1, le=100_000)
+    """Connections to that port that may be open at once; never more than a quarter of the files that it may open."""
+    max_http_connections_per_address: int = pydantic.Field(default=100, ge=1, le=100_000)
+    """How many of them may come from one address, or from one /64 of IPv6; never more than half of them."""
     phone_home: bool = True
     """Let machines announce themselves by `POST /phone-home` there. They are known by address, not by token."""
     trusted_proxies: str = ""
-    """Addresses and networks, joined by commas, of proxies before that port, whose X-Forwarded-For is believed."""
+    """Addresses and networks, joined by commas, of proxies before that port, whose X-Forwarded-For is believed.
+
+    What may come from one address does not hold for them.
+    """
     enrol_unknown: bool = False
     """Make a machine of an unknown one that announces itself."""
     max_enrolled: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)
@@ -115,7 +122,9 @@ class Settings(pydantic_settings.BaseSettings):
     secret_keys: pydantic.FilePath | None = None
     """File of the keys that seal secrets; without it, requests that have secrets are refused."""
     reflection: bool = True
-    """Let tools such as grpcurl ask for the services' descriptions."""
+    """Let tools such as grpcurl ask for the services' descriptions: where there are tokens, with one of them."""
+    max_concurrent_streams: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)
+    """Calls, watches among them, that one connection may have open at once; clients wait with what is beyond."""
 
     lease_seconds: float = pydantic.Field(default=30.0, ge=1, le=3_600)
     """How long whoever runs actions is taken to be alive without a word; they speak every third of it."""

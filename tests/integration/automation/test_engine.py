@@ -11,7 +11,7 @@ from support.waiting import eventually
 from tinkwell.client import Client, connect, errors, testing
 from tinkwell.core.event.kinds import EventType
 from tinkwell.provisioner.automation import engine
-from tinkwell.provisioner.automation.rule import file, model
+from tinkwell.provisioner.automation.rule import evaluation, file, model
 
 SECONDS = 60
 RULES = file.parse(
@@ -39,6 +39,7 @@ class Hands:
     def __init__(self) -> None:
         self.begun: list[model.Effect] = []
         self.ended: list[model.Effect] = []
+        self.skipped: list[str] = []
         self.may_end = asyncio.Event()
 
     async def perform(self, effect: model.Effect) -> None:
@@ -51,18 +52,27 @@ class Hands:
 
 
 @contextlib.asynccontextmanager
-async def following(client: Client, hands: Hands, *, max_begun: int = 100) -> AsyncIterator[engine.Engine]:
+async def following(
+    client: Client, hands: Hands, *, max_begun: int = 100, rules: model.RuleSet = RULES
+) -> AsyncIterator[engine.Engine]:
     """Follow the log until the block ends."""
-    worker = engine.Engine(
-        client.events, RULES, hands.perform, max_begun=max_begun, grace=datetime.timedelta(seconds=0.5)
-    )
-    task = asyncio.create_task(worker.run())
-    try:
-        yield worker
-        assert not task.done()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    async with evaluation.Evaluator() as evaluator:
+        worker = engine.Engine(
+            client.events,
+            rules,
+            hands.perform,
+            evaluator,
+            on_skip=hands.skipped.append,
+            max_begun=max_begun,
+            grace=datetime.timedelta(seconds=0.5),
+        )
+        task = asyncio.create_task(worker.run())
+        try:
+            yield worker
+            assert not task.done()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def position(client: Client, name: str = "automation_test") -> int:
@@ -164,3 +174,56 @@ async def test_events_that_are_no_longer_kept_are_missed_loudly_and_the_rest_is_
         async with following(client, hands):
             await eventually(lambda: hands.revisions("one") == doors[3:], deadline_seconds=SECONDS)
     assert "events were missed" in caplog.text
+
+
+HEAVY = file.parse(
+    """
+name: test
+rules:
+  - name: heavy
+    on: {name: rack.door_opened}
+    if: event.data.items.filter(i, i.id >= 0).size() > 0
+    do: {command: {argv: [x]}}
+  - name: light
+    on: {name: rack.door_opened}
+    if: event.resource_id != ''
+    do: {command: {argv: [x]}}
+  - name: closed
+    expect:
+      after: {on: {name: rack.door_opened}, if: "event.data.items.filter(i, i.id >= 0).size() > 0"}
+      event: {on: {name: rack.door_closed}}
+      within: 1s
+    do: {command: {argv: [x]}}
+""",
+    {},
+    source="test",
+)
+
+
+async def test_a_condition_that_takes_too_long_is_skipped_for_its_event_and_the_others_are_done(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.events.publish("test.marker")
+    hands = Hands()
+    hands.may_end.set()
+    resource = "00000000-0000-0000-0000-000000000001"
+    async with following(client, hands, rules=HEAVY):
+        await is_claimed(client)
+        small: dict[str, object] = {"items": [{"id": 1}]}
+        large: dict[str, object] = {"items": [{"id": number} for number in range(20_000)]}
+        first, second, third = [
+            await client.events.publish("rack.door_opened", resource_id=resource, data=data)
+            for data in (small, large, small)
+        ]
+
+        async def is_committed() -> bool:
+            return min([await position(client), await position(client, "automation_test_closed")]) >= third.revision
+
+        await eventually(is_committed, deadline_seconds=SECONDS)
+    assert hands.revisions("heavy") == [first.revision, third.revision]
+    assert hands.revisions("light") == [first.revision, second.revision, third.revision]
+    assert hands.revisions("closed") == [first.revision, third.revision]
+    assert sorted(hands.skipped) == ["closed", "heavy"]
+    causes = [vars(each)["cause"] for each in caplog.records if "cannot be evaluated" in each.message]
+    assert len(causes) == 2
+    assert all("needs more than 1 s of processor time" in cause for cause in causes)

@@ -13,7 +13,7 @@ import trustme
 from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.provisioner.automation.effect import attempt, public_address, webhook
-from tinkwell.provisioner.automation.rule import file, model
+from tinkwell.provisioner.automation.rule import evaluation, file, model
 
 RULES = """
 name: test
@@ -63,11 +63,12 @@ async def test_the_certificate_must_be_the_hosts_though_the_connection_is_made_t
         rules = file.parse(RULES.replace("PORT", str(port)), {}, source="test")
         action = rules.rules[0].action
         assert isinstance(action, model.PostWebhook)
-        hook = webhook.Webhook(action, concurrency=1, resolve=resolve)
-        try:
-            tried = await hook.attempt(model.Effect(rule_set="test", rule=rules.rules[0], event=EVENT))
-        finally:
-            await hook.close()
+        async with evaluation.Evaluator() as evaluator:
+            hook = webhook.Webhook(action, evaluator, concurrency=1, resolve=resolve)
+            try:
+                tried = await hook.attempt(model.Effect(rule_set="test", rule=rules.rules[0], event=EVENT))
+            finally:
+                await hook.close()
     assert tried.outcome == attempt.Outcome(outcome), tried.detail
     assert asked == ["hook.example"]
     if outcome == "FAILED":

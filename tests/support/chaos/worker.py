@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support import process
 from support.waiting import eventually
-from tinkwell.provisioner.runtime.process import shim
+from tinkwell.provisioner.runtime.process import identity
 
 _EVER_SECONDS = 10 * 365 * 86_400.0
 _STOP_SECONDS = 60
@@ -176,5 +176,5 @@ def _alive(run: Path, names: Sequence[str]) -> Iterator[int]:
         with contextlib.suppress(OSError, ValueError, IndexError):
             recorded = (run / name).read_text("ascii")
             pid = int(recorded.split()[1])
-            if shim.identity(pid) == recorded:
+            if identity.of(pid) == recorded:
                 yield pid

@@ -31,6 +31,11 @@ def test_a_server_that_is_there_and_cannot_serve_says_so_itself(cli: CommandLine
     assert "tinkwell dev" not in stderr
 
 
+def test_what_a_server_says_is_not_obeyed_by_a_terminal(cli: CommandLine) -> None:
+    cli.do(lambda server: server.fail_next(errors.Unavailable("gone \x1b]0;t\x07\x9b2J\u202e"), times=10))
+    assert "gone \\x1b]0;t\\x07\\x9b2J\\u202e" in cli.fails("hardware", "list")
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -44,6 +44,17 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
     assert f"tinkwell {' '.join(path)}" in stdout
 
 
+def test_what_a_command_of_another_component_fails_with_is_not_obeyed_by_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> None:
+        raise click.ClickException("it says \x1b]0;t\x07\x9b2J\u202e")
+
+    monkeypatch.setattr(command.Component, "load", lambda component: click.Command(component.name, callback=fail))
+    result = CliRunner().invoke(main.main, ["secret"], color=True)
+    assert (result.exit_code, result.stderr) == (1, "Error: it says \\x1b]0;t\\x07\\x9b2J\\u202e\n")
+
+
 def test_a_group_has_exactly_the_commands_it_is_known_for() -> None:
     assert set(COMMANDS) == {component.name for component in main.RESOURCES}
     context = click.Context(main.main)

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from unit.cli.running import Terminal
 
 from tinkwell.client import Action, Hardware, LogLine, Workflow, testing
 from tinkwell.core.event.kinds import EventType, State
@@ -176,6 +177,21 @@ async def test_followed_logs_go_on_after_the_server_was_away_with_each_line_once
         code, stdout, stderr = await end(process)
     assert (code, stdout) == (0, "")
     assert stderr == "The connection is lost; the output goes on once the server is back.\n"
+
+
+@pytest.mark.parametrize("is_raw", [False, True])
+async def test_logs_on_a_terminal_are_as_printed_only_where_that_is_asked_for(
+    server: testing.FakeServer, terminal: Terminal, *, is_raw: bool
+) -> None:
+    server.put(Workflow(id=ID, state=State.FAILED))
+    action = server.put(Action(id="a0000000-0000-4000-8000-000000000001", workflow_id=ID, task_name="t", name="a"))
+    server.world.lines[ID] = [LogLine(action.id, 1, 1, "\x1b[31mred\x1b[0m\x1b]0;title\x07\x9b2J\u202e")]
+    words = ("workflow", "logs", ID, "--no-prefix", *(["--raw"] if is_raw else []))
+    async with tinkwell(server, *words, stdout=terminal.descriptor) as process:
+        await terminal.shows("red")
+        assert (await end(process))[0] == 0
+    expected = "\x1b[31mred\x1b[0m\x1b]0;title\x07\x9b2J\u202e" if is_raw else "red\\x1b]0;title\\x07\\x9b2J\\u202e"
+    assert terminal.text == f"{expected}\r\n"
 
 
 async def test_ctrl_c_during_an_ordinary_command_is_no_success(server: testing.FakeServer) -> None:

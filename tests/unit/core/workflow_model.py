@@ -8,19 +8,18 @@ from hypothesis import strategies as st
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow import deadline, lifecycle, transition
-from tinkwell.core.workflow.transition import (
+from tinkwell.core.workflow import change, deadline, lifecycle, transition
+from tinkwell.core.workflow.change import (
     Action,
     AdvanceWorkflow,
     Changes,
     EndAction,
     EndWorkflow,
-    Report,
     RetryAction,
     StartAction,
     StartWorkflow,
-    Workflow,
 )
+from tinkwell.core.workflow.transition import Report, Workflow
 
 # A report; "cancel"; "expire" after the workflow's deadline, "late" after the running action's, "lost" with its lease.
 Event: TypeAlias = "Report | str"
@@ -63,7 +62,7 @@ def heard(index: int, state: State, **fields: Any) -> Report:
     return Report(**{"action_id": f"a{index}", "worker_id": "m", "state": state, **fields})
 
 
-def cause(changes: Changes) -> transition.Cause:
+def cause(changes: Changes) -> change.Cause:
     last = changes.steps[-1]
     assert isinstance(last, EndWorkflow)
     assert last.cause is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tinkwell.sandbox import frame, limit, runner
+from tinkwell.sandbox import frame, limit, runner, secrecy
 from tinkwell.sandbox.limit import Limits
 
 USER, NETWORK = 0x10000000, 0x40000000
@@ -91,6 +91,7 @@ class Bound:
         monkeypatch.setitem(sys.modules, "handling", module)
         self.done: list[str] = []
         monkeypatch.setattr(limit, "leave_network", self._leave_network)
+        monkeypatch.setattr(secrecy, "hide", lambda: self.done.append("secrecy"))
         monkeypatch.setattr(limit, "silence", lambda: self.done.append("silence"))
         monkeypatch.setattr(limit, "set_limits", lambda _: self.done.append("limits"))
         monkeypatch.setattr(limit, "arm", lambda _: None)
@@ -122,7 +123,7 @@ def test_a_child_says_that_it_is_ready_once_it_is_bound_and_ends_with_its_input(
 ) -> None:
     bound = Bound(monkeypatch, lambda request, _: request)
     answer = bound.run(b"1", b"2")
-    assert bound.done == ["network", "silence", "limits"]
+    assert bound.done == ["network", "secrecy", "silence", "limits"]
     assert answer == b"".join(
         (frame.pack(frame.READY, b"why"), frame.pack(frame.ANSWER, b"1"), frame.pack(frame.ANSWER, b"2"))
     )

@@ -141,7 +141,7 @@ class _Line:
             output.note("The connection is back.")
         elif sys.stderr.isatty() and sys.stdout.isatty():
             # Silence on a terminal could mean that nothing happens, or that nothing works.
-            output.note(click.style("Watching; Ctrl-C ends it.", dim=True))
+            output.note("Watching; Ctrl-C ends it.", is_dim=True)
         self._is_lost = False
 
     def is_down(self, watch: "Watch", error: "errors.Error", delay_seconds: float) -> None:

@@ -148,6 +148,7 @@ async def list_(
 @click.option("--resource", "path", default="", metavar="NAME", help="Only the output of this resource.")
 @click.option("--operation", "operation_id", metavar="ID", help="Which operation. [default: the last one]")
 @click.option("--no-prefix", is_flag=True, help="Print the output alone, without the resource before each line.")
+@option.raw
 @option.stream_format
 @session.streaming
 async def logs(
@@ -158,20 +159,24 @@ async def logs(
     path: str,
     operation_id: str | None,
     no_prefix: bool,
+    is_raw: bool,
     output_format: output.Format,
 ) -> None:
-    """Show what the images of a release's resources printed."""
+    """Show what the images of a release's resources printed.
+
+    On a terminal it has no colours, and what would move the cursor or worse is shown as an escape, such as \\x1b.
+    """
     id_ = operation_id or (await begin.newest(client, name, namespace)).id
     paths = [node.path async for node in client.releases.nodes(id_)]
     if path and paths and path not in paths:
         raise failure.Failure(f"operation {id_} has no resource {path}; it has {', '.join(paths)}")
-    prefix, paper = log_line.Prefix(paths), log_line.Paper()
+    prefix, paper = log_line.Prefix(paths), log_line.Paper(is_raw=is_raw)
     async for line in follow.lines(client, id_, follow=is_followed, path=path):
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
-            text = line.text if no_prefix else f"{prefix.of(line.path, line.attempt)}{line.text}"
-            paper.write(text, is_open=line.is_open)
+            prefixed = "" if no_prefix else prefix.of(line.path, line.attempt)
+            paper.write(line.text, prefix=prefixed, is_open=line.is_open)
     paper.end()
 
 

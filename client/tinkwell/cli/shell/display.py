@@ -85,12 +85,12 @@ def _add(drawn: rich_tree.Tree, node: outline.Node) -> None:
 def _row(node: outline.Node, *, width: int) -> text.Text:
     row = text.Text(no_wrap=True, overflow="ellipsis", end="")
     if node.state is None and not node.children and not node.details:
-        return row.append(node.title, style.Style(dim=True))
-    row.append(node.title, style.Style(bold=node.has_focus))
+        return row.append(output.clean(node.title), style.Style(dim=True))
+    row.append(output.clean(node.title), style.Style(bold=node.has_focus))
     if node.state is not None:
         row.append(" " * max(width - cells.cell_len(node.title), 0) + "  ")
         padding = " " * (max(map(len, type(node.state))) - len(node.state)) if node.details else ""
         row.append(node.state, style.Style(color=output.colour(node.state))).append(padding)
     for detail in node.details:
-        row.append("  ").append(detail, style.Style(dim=node.state in (None, "PENDING")))
+        row.append("  ").append(output.clean(detail), style.Style(dim=node.state in (None, "PENDING")))
     return row

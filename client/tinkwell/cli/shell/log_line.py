@@ -81,14 +81,17 @@ class Paper:
     Elsewhere it is left out, unless it is the last one there is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_raw: bool = False) -> None:
+        """Begin with nothing open; what is raw is written on a terminal, too, as it was printed."""
+        self._is_raw = is_raw
         self._is_terminal = sys.stdout.isatty()
         self._open = ""
 
-    def write(self, text: str, *, is_open: bool) -> None:
-        """Write a line, in place of an open one."""
+    def write(self, content: str, *, is_open: bool, prefix: str = "") -> None:
+        """Write a line that others printed, behind a prefix of ours, in place of an open one."""
+        text = prefix + output.shown(content, is_raw=self._is_raw)
         if not is_open:
-            output.line(f"{_CLEARED}{text}" if self._open and self._is_terminal else text)
+            self._close(text)
         elif self._is_terminal:
             # It must not go on in a second row, which the next one would not write over.
             output.part(f"{_CLEARED}{output.cut(text, shutil.get_terminal_size().columns - 1)}")
@@ -97,7 +100,11 @@ class Paper:
     def end(self) -> None:
         """Leave behind what is open."""
         if self._open:
-            self.write(self._open, is_open=False)
+            self._close(self._open)
+        self._open = ""
+
+    def _close(self, text: str) -> None:
+        output.part(f"{_CLEARED if self._open and self._is_terminal else ''}{text}\n")
 
 
 def say_lost() -> None:

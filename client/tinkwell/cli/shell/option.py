@@ -93,3 +93,6 @@ def output_format(*formats: Format) -> Callable[[F], F]:
 
 object_format = output_format(Format.TABLE, Format.JSON, Format.YAML)
 stream_format = output_format(Format.TABLE, Format.JSON, Format.YAML, Format.JSONL)
+raw = click.option(
+    "--raw", "is_raw", is_flag=True, help="Print it on a terminal, too, as it was printed, with all that this obeys."
+)

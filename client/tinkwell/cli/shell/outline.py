@@ -38,7 +38,7 @@ def clean(*texts: str) -> tuple[str, ...]:
 
 def tail(lines: Sequence[str]) -> tuple[Node, ...]:
     """Give a row for each output line."""
-    return tuple(Node(output.clean(text[:_MAX_OUTPUT_CHARACTERS])) for text in lines)
+    return tuple(Node(output.clean_output(text[:_MAX_OUTPUT_CHARACTERS])) for text in lines)
 
 
 def fit(root: Node, rows: int) -> Node:

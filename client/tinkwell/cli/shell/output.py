@@ -1,6 +1,7 @@
 """What commands write: tables for people, JSON and YAML for programs, colours only where somebody sees them.
 
 Everything goes through `click.echo`, which flushes, so a reader at the other end of a pipe sees each event at once.
+Nothing that others wrote gets to a terminal so that it would obey; a pipe and a file get it as it is.
 Tables are aligned with spaces and never cut: an id can always be copied, and a line can always be split at blanks.
 """
 
@@ -14,6 +15,8 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 import rich_click as click
+
+from tinkwell.core.process_log import terminal
 
 
 class Format(StrEnum):
@@ -82,8 +85,18 @@ def emphasise(text: str) -> str:
 
 
 def line(text: str) -> None:
-    """Write a line to standard output, as it is: click would take escape sequences out where nobody sees them."""
-    click.echo(text, color=True)
+    """Write a line of ours to standard output; on a terminal it may have colours, and nothing else that this obeys."""
+    _write(terminal.coloured(text) if sys.stdout.isatty() else text)
+
+
+def text(content: str) -> None:
+    """Write what others wrote."""
+    _write(shown(content))
+
+
+def shown(content: str, *, is_raw: bool = False) -> str:
+    """Return what others wrote, as it may stand on standard output: on a terminal escaped and without colours."""
+    return content if is_raw or not sys.stdout.isatty() else terminal.plain(content)
 
 
 def part(text: str) -> None:
@@ -91,9 +104,10 @@ def part(text: str) -> None:
     click.echo(text, color=True, nl=False)
 
 
-def note(text: str) -> None:
+def note(text: str, *, is_dim: bool = False) -> None:
     """Write a line about the work itself to standard error, where it does not mix with results."""
-    click.echo(text, err=True)
+    shown = terminal.escaped(text)
+    click.echo(click.style(shown, dim=True) if is_dim else shown, err=True)
 
 
 def objects(values: Sequence[Shaped], chosen: Format) -> None:
@@ -105,11 +119,11 @@ def whole(value: object, chosen: Format) -> None:
     """Write a JSON value in full; a table is not its business."""
     match chosen:
         case Format.YAML:
-            line(_yaml(value))
+            _write(_yaml(value))
         case Format.JSONL:
-            line(json.dumps(value, ensure_ascii=_is_ascii(), separators=(",", ":")))
+            _write(terminal.in_json(json.dumps(value, ensure_ascii=_is_ascii(), separators=(",", ":"))))
         case Format.JSON | Format.TABLE:
-            line(json.dumps(value, ensure_ascii=_is_ascii(), indent=2))
+            _write(terminal.in_json(json.dumps(value, ensure_ascii=_is_ascii(), indent=2)))
 
 
 def item(value: object, chosen: Format) -> None:
@@ -147,6 +161,11 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def clean_output(text: str) -> str:
+    """Take colours out of a line that a program printed, and escape what else does not print."""
+    return clean(terminal.plain(text).expandtabs())
 
 
 def cut(text: str, columns: int) -> str:
@@ -189,4 +208,10 @@ def _is_ascii() -> bool:
 def _yaml(value: object) -> str:
     from tinkwell.core.value import yaml_text  # ruamel.yaml costs start-up time, see main
 
-    return yaml_text.dump(value)
+    # It puts what does not print into double quotes.
+    return terminal.in_yaml(yaml_text.dump(value))
+
+
+def _write(text: str) -> None:
+    # Click would take colours out where nobody sees them, and other sequences with them.
+    click.echo(text, color=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TextIO, TypeVar
 import rich_click as click
 
 from tinkwell.cli.shell import connection, output
+from tinkwell.core.process_log import terminal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -52,7 +53,7 @@ class Plain(Generic[T_contra]):
     def show(self, changed: T_contra, at: "datetime | None") -> None:
         """Write the lines of a change."""
         for line in self._lines(changed, at):
-            click.echo(line, file=self._file, color=True)
+            click.echo(terminal.coloured(line), file=self._file, color=True)
 
     def note(self, sentence: str) -> None:
         """Write a sentence that was not written last."""

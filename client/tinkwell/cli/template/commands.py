@@ -56,7 +56,7 @@ async def get(client: "Client", name_or_id: str, only_data: bool, output_format:
     """Show a template."""
     found = await client.templates.get(**_key(name_or_id))
     if only_data:
-        output.line((found.data or "").removesuffix("\n"))
+        output.text((found.data or "").removesuffix("\n"))
     elif output_format is output.Format.TABLE:
         output.table(_HEADER, [_row(found)])
     else:

@@ -74,7 +74,7 @@ async def get(client: "Client", workflow_id: str, only_data: bool, output_format
     """Show a workflow."""
     found = await client.workflows.get(workflow_id)
     if only_data:
-        output.line((found.data or "").removesuffix("\n"))
+        output.text((found.data or "").removesuffix("\n"))
     elif output_format is output.Format.TABLE:
         output.fields(_fields(found))
     else:
@@ -179,20 +179,26 @@ async def events(client: "Client", workflow_id: str, output_format: output.Forma
 @click.argument("workflow_id", metavar="ID")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the workflow is finished.")
 @click.option("--no-prefix", is_flag=True, help="Print the output alone, without the action before each line.")
+@option.raw
 @option.stream_format
 @session.streaming
-async def logs(client: "Client", workflow_id: str, follow: bool, no_prefix: bool, output_format: output.Format) -> None:
-    """Show what a workflow's actions printed."""
+async def logs(
+    client: "Client", workflow_id: str, follow: bool, no_prefix: bool, is_raw: bool, output_format: output.Format
+) -> None:
+    """Show what a workflow's actions printed.
+
+    On a terminal it has no colours, and what would move the cursor or worse is shown as an escape, such as \\x1b.
+    """
     actions = await client.workflows.actions(workflow_id)
     names = {action.id: workflow_tree.title(action) for action in actions}
-    prefix, paper = log_line.Prefix(names.values()), log_line.Paper()
+    prefix, paper = log_line.Prefix(names.values()), log_line.Paper(is_raw=is_raw)
     async for line in workflow_following.lines(client, workflow_id, follow=follow):
         if output_format is not output.Format.TABLE:
             output.item(line.to_json(), output_format)
         else:
             name = names.get(line.action_id) or f"{line.task_name}/{line.action_name}"
-            text = line.text if no_prefix else f"{prefix.of(name, line.attempt)}{line.text}"
-            paper.write(text, is_open=line.is_open)
+            prefixed = "" if no_prefix else prefix.of(name, line.attempt)
+            paper.write(line.text, prefix=prefixed, is_open=line.is_open)
     paper.end()
 
 
@@ -222,7 +228,7 @@ async def data(
         raise failure.Failure(f"workflow {workflow_id} has no {what}{f' of version {version}' if version else ''}")
     text = found.data.decode()
     if output_format is output.Format.TABLE:
-        output.line(text)
+        output.text(text)
     else:
         output.whole(json.loads(text), output_format)
 

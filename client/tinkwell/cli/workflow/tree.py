@@ -12,7 +12,7 @@ from tinkwell.cli.event import attempt
 from tinkwell.cli.event import line as event_line
 from tinkwell.cli.shell import log_line
 from tinkwell.core.event.kinds import EventType, ResourceType, State
-from tinkwell.core.workflow.transition import Reason
+from tinkwell.core.workflow.change import Reason
 
 if TYPE_CHECKING:
     from datetime import datetime

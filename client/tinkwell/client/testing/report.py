@@ -9,11 +9,11 @@ from tinkwell.client.workflow.model import Action, ActionStatus, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.lease import lease
-from tinkwell.core.workflow import deadline, transition
+from tinkwell.core.workflow import change, deadline, transition
 from tinkwell.core.workflow.hold import is_vacant
 
 
-def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[transition.Action, transition.Changes]:
+def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[change.Action, change.Changes]:
     """Take a report, and give the action as it was before; without steps it was a repetition."""
     workflow = world.find(Workflow, report.workflow_id)
     flow, actions = _workflow(world, workflow), _actions(world, workflow.id)
@@ -30,7 +30,7 @@ def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[t
     )
     changes = transition.report(flow, actions, heard)
     judged = _judge(world, workflow, located, changes, world.ledger.reporter(lease_token))
-    if transition.StartWorkflow() in changes.steps:
+    if change.StartWorkflow() in changes.steps:
         _refuse_busy(world, workflow)
     if judged is lease.Verdict.LOST:
         _judge_attempt(world, workflow, transition.lose(flow, actions, located))
@@ -53,7 +53,7 @@ def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[t
     return located, changes
 
 
-def cancel(world: World, workflow: Workflow, reason: str) -> transition.Changes:
+def cancel(world: World, workflow: Workflow, reason: str) -> change.Changes:
     """Cancel a workflow; without steps it was cancelled before."""
     actions = _actions(world, workflow.id)
     changes = transition.cancel(_workflow(world, workflow), actions, reason)
@@ -61,7 +61,7 @@ def cancel(world: World, workflow: Workflow, reason: str) -> transition.Changes:
     return changes
 
 
-def expire(world: World, workflow_id: str, *, deadlines_only: bool) -> tuple[transition.Changes, float | None]:
+def expire(world: World, workflow_id: str, *, deadlines_only: bool) -> tuple[change.Changes, float | None]:
     """End what has a deadline that is past, or is lost; give the server's seconds until there will be something to end.
 
     Machines that a workflow which is over, or was deleted, holds under a lease that is over are let go.
@@ -70,7 +70,7 @@ def expire(world: World, workflow_id: str, *, deadlines_only: bool) -> tuple[tra
     if workflow is None:
         if not world.ledger.forget_lost(workflow_id):
             raise errors.NotFound(ResourceType.WORKFLOW, workflow_id)
-        return transition.Changes(), None
+        return change.Changes(), None
     if workflow.state.is_final:
         world.ledger.forget_lost(workflow_id)
     actions = _actions(world, workflow_id)
@@ -82,7 +82,7 @@ def expire(world: World, workflow_id: str, *, deadlines_only: bool) -> tuple[tra
     return changes, transition.remaining_seconds(after, _actions(world, workflow_id))
 
 
-def remaining_seconds(world: World, action: Action | transition.Action) -> float | None:
+def remaining_seconds(world: World, action: Action | change.Action) -> float | None:
     """Get the server's seconds to the deadline of an action that runs, its own or its workflow's; None without one."""
     now = world.find(Action, action.id)
     return transition.action_seconds(_workflow(world, world.find(Workflow, now.workflow_id)), _action(world, now))
@@ -94,11 +94,11 @@ def wait_seconds(world: World, action: Action) -> float | None:
     return left if left > 0 else None
 
 
-def _judge_attempt(world: World, workflow: Workflow, changes: transition.Changes) -> None:
+def _judge_attempt(world: World, workflow: Workflow, changes: change.Changes) -> None:
     """Write the end of an attempt which nobody has reported, and note it in the journal all the same."""
     _apply(world, workflow.id, changes, "test")
     for step in changes.steps:
-        if isinstance(step, transition.EndAction | transition.RetryAction) and step.state is not State.CANCELLED:
+        if isinstance(step, change.EndAction | change.RetryAction) and step.state is not State.CANCELLED:
             action = world.find(Action, step.action_id)
             told = ActionStatus(
                 workflow.id,
@@ -122,8 +122,8 @@ def _note(world: World, status: ActionStatus) -> None:
 def _judge(
     world: World,
     workflow: Workflow,
-    action: transition.Action,
-    changes: transition.Changes,
+    action: change.Action,
+    changes: change.Changes,
     reporter: lease.Reporter,
 ) -> lease.Verdict:
     """Hold a report against the hold of its machine, and let go of that where nothing is left there."""
@@ -146,35 +146,33 @@ def _refuse_busy(world: World, workflow: Workflow) -> None:
         raise errors.MachineBusy(held.worker_id, held_by=held.workflow_id)
 
 
-def _apply(world: World, workflow_id: str, changes: transition.Changes, actor: str) -> None:
+def _apply(world: World, workflow_id: str, changes: change.Changes, actor: str) -> None:
     now = world.clock.now()
     for step in changes.steps:
-        if isinstance(step, transition.StartAction | transition.EndAction | transition.RetryAction):
+        if isinstance(step, change.StartAction | change.EndAction | change.RetryAction):
             action = world.find(Action, step.action_id)
             world.put(dataclasses.replace(action, **_action_fields(step, now)), actor=actor)
         else:
             workflow = world.find(Workflow, workflow_id)
             world.put(dataclasses.replace(workflow, **_workflow_fields(step, now)), actor=actor)
         match step:
-            case transition.StartWorkflow():
+            case change.StartWorkflow():
                 world.ledger.begin(workflow_id, {action.worker_id for action in world.actions_of(workflow_id)})
-            case transition.RetryAction():
+            case change.RetryAction():
                 world.ledger.vacate(workflow_id, world.find(Action, step.action_id).worker_id)
-            case transition.EndWorkflow():
+            case change.EndWorkflow():
                 world.ledger.leave(workflow_id)
 
 
-def _action_fields(
-    step: transition.StartAction | transition.EndAction | transition.RetryAction, now: datetime
-) -> dict[str, Any]:
+def _action_fields(step: change.StartAction | change.EndAction | change.RetryAction, now: datetime) -> dict[str, Any]:
     match step:
-        case transition.StartAction():
+        case change.StartAction():
             started = {"state": State.RUNNING, "attempt": step.attempt, "message": step.message, "started_at": now}
             return started | {"exit_code": None, "retry_at": None}
-        case transition.EndAction():
+        case change.EndAction():
             ended = {"state": step.state, "message": step.message, "exit_code": step.exit_code, "finished_at": now}
             return ended | {"retry_at": None}
-        case transition.RetryAction():
+        case change.RetryAction():
             due = now + timedelta(seconds=step.delay_seconds)
             return {"state": State.PENDING, "message": step.message, "exit_code": step.exit_code, "retry_at": due}
         case _:
@@ -182,14 +180,14 @@ def _action_fields(
 
 
 def _workflow_fields(
-    step: transition.StartWorkflow | transition.AdvanceWorkflow | transition.EndWorkflow, now: datetime
+    step: change.StartWorkflow | change.AdvanceWorkflow | change.EndWorkflow, now: datetime
 ) -> dict[str, Any]:
     match step:
-        case transition.StartWorkflow():
+        case change.StartWorkflow():
             return {"state": State.RUNNING, "started_at": now}
-        case transition.AdvanceWorkflow():
+        case change.AdvanceWorkflow():
             return {"completed_actions": step.completed_actions}
-        case transition.EndWorkflow():
+        case change.EndWorkflow():
             cause = step.cause.as_document() if step.cause else None
             ended = {"state": step.state, "completed_actions": step.completed_actions}
             return ended | {"cause": cause, "finished_at": now}
@@ -205,14 +203,14 @@ def _workflow(world: World, workflow: Workflow) -> transition.Workflow:
     )
 
 
-def _actions(world: World, workflow_id: str) -> list[transition.Action]:
+def _actions(world: World, workflow_id: str) -> list[change.Action]:
     return [_action(world, action) for action in world.actions_of(workflow_id)]
 
 
-def _action(world: World, action: Action) -> transition.Action:
+def _action(world: World, action: Action) -> change.Action:
     is_running = action.state is State.RUNNING
     hold = world.ledger.hold(action.workflow_id, action.worker_id)
-    return transition.Action(
+    return change.Action(
         id=action.id,
         index=action.index,
         task_name=action.task_name,

@@ -1,7 +1,8 @@
 """The log of each process: a line an event on standard error, without secrets.
 
 Our own loggers tell what the chosen level asks for. Libraries tell of warnings and worse, whatever the level: what they
-tell of ordinary work, such as the address of each request, may be a secret, and is for their own developers.
+tell of ordinary work, such as the address of each request, may be a secret, and is for their own developers. A warning
+that is repeated all the time is counted.
 """
 
 import json
@@ -10,9 +11,10 @@ import sys
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TextIO
 
-from tinkwell.core.process_log import redaction
+from tinkwell.core.process_log import redaction, terminal
+from tinkwell.core.process_log.repetition import Repetition
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +31,7 @@ def set_up(level: str, *, log_format: Literal["text", "json"] = "text", worker: 
     Warnings and errors that nobody catches are written there, too, since Python's own way would show secrets.
     """
     chosen = logging.getLevelNamesMapping()[level.upper()]
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(_is_told)
+    handler = _Handler(sys.stderr)
     if worker is not None:
         handler.addFilter(lambda record: _mark(record, worker))
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
@@ -40,6 +41,21 @@ def set_up(level: str, *, log_format: Literal["text", "json"] = "text", worker: 
         logging.getLogger(name).setLevel(library_level)
     logging.captureWarnings(True)
     _log_uncaught()
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Writes lines, and at its end how many it has not written."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._repetition = Repetition(self.handle)
+        self.addFilter(_is_told)
+        self.addFilter(self._repetition.is_written)
+
+    def close(self) -> None:
+        """End; logging does so when the process ends."""
+        self._repetition.tell()
+        super().close()
 
 
 def _is_told(record: logging.LogRecord) -> bool:
@@ -86,8 +102,8 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and the traceback below it."""
-        return redaction.redact(super().format(record))
+        """Return the line, and the traceback below it, both as a terminal can show them."""
+        return terminal.escaped(redaction.redact(super().format(record)))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the base class names it)
         """Return the line."""
@@ -109,7 +125,7 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["exception"] = redaction.redact(self.formatException(record.exc_info))
         more = {name: _redacted(value) for name, value in _fields(record).items() if name not in line}
-        return json.dumps(line | more)
+        return terminal.in_json(json.dumps(line | more))
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

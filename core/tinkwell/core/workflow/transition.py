@@ -20,47 +20,24 @@ each one becomes an event. A report that is heard twice changes nothing; a late 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TypeAlias
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.value import document
 from tinkwell.core.workflow import deadline, retry
+from tinkwell.core.workflow.change import (
+    Action,
+    AdvanceWorkflow,
+    Cause,
+    Changes,
+    EndAction,
+    EndWorkflow,
+    Reason,
+    RetryAction,
+    StartAction,
+    StartWorkflow,
+)
 
 _REPORTABLE = (State.RUNNING, State.SUCCEEDED, State.FAILED, State.TIMEOUT)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """What the rules need of an action.
-
-    `remaining_seconds` is the time left to a running one's own timeout, whatever the workflow's is; None without one.
-    After its deadline its worker has `grace_seconds` to say how it ended. What runs under a lease that is over is lost,
-    unless it reboots its machine: then its deadline says when that took too long.
-    """
-
-    id: str
-    index: int
-    task_name: str
-    name: str
-    worker_id: str
-    state: State = State.PENDING
-    attempt: int = 0
-    on_timeout: tuple[str, ...] = ()
-    on_failure: tuple[str, ...] = ()
-    timeout_seconds: int = 0
-    remaining_seconds: float | None = None
-    grace_seconds: float = deadline.GRACE_SECONDS
-    retries: int = 0
-    retry_delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
-    reboots: bool = False
-    is_lost: bool = False
-
-    @property
-    def title(self) -> str:
-        """The action as messages call it."""
-        return f"action {self.name} of task {self.task_name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,130 +65,6 @@ class Report:
     attempt: int = 0
     message: str = ""
     exit_code: int | None = None
-
-
-class Reason(StrEnum):
-    """Why a workflow ended without success."""
-
-    ACTION_FAILED = "ACTION_FAILED"
-    ACTION_TIMEOUT = "ACTION_TIMEOUT"
-    ACTION_LOST = "ACTION_LOST"
-    GLOBAL_TIMEOUT = "GLOBAL_TIMEOUT"
-    CANCELLED = "CANCELLED"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovery:
-    """What recovers a workflow that has ended: another one, made of a template, or the reason why there is none."""
-
-    template: str
-    workflow_id: str = ""
-    error: str = ""
-
-    def as_document(self) -> document.JsonObject:
-        """Return the JSON object that a cause carries."""
-        if self.error:
-            return {"template": self.template, "error": self.error}
-        return {"template": self.template, "workflow_id": self.workflow_id}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
-    """Why a workflow ended without success, and during which action, if one was running; and what recovers it."""
-
-    reason: Reason
-    message: str
-    action: Action | None = None
-    exit_code: int | None = None
-    recovery: Recovery | None = None
-
-    def as_document(self) -> document.JsonObject:
-        """Return the JSON object that events and answers carry; `next` holds what may run after this end."""
-        built: document.JsonObject = {"reason": str(self.reason), "message": self.message}
-        if self.action is not None:
-            built |= {
-                "action_id": self.action.id,
-                "action_index": self.action.index,
-                "task_name": self.action.task_name,
-                "action_name": self.action.name,
-                "worker_id": self.action.worker_id,
-            }
-            built |= _next(self.reason, self.action)
-        if self.exit_code is not None:
-            built["exit_code"] = self.exit_code
-        if self.recovery is not None:
-            built["recovery"] = self.recovery.as_document()
-        return built
-
-
-@dataclass(frozen=True, slots=True)
-class StartWorkflow:
-    """The workflow begins to run, and its deadline is set."""
-
-
-@dataclass(frozen=True, slots=True)
-class StartAction:
-    """An attempt at an action begins; its deadline is so many seconds away, None without one."""
-
-    action_id: str
-    attempt: int
-    message: str
-    deadline_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EndAction:
-    """An action reaches a final state."""
-
-    action_id: str
-    state: State
-    message: str
-    exit_code: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RetryAction:
-    """An attempt ends without success, as `state`, and the action waits so many seconds for the next one."""
-
-    action_id: str
-    state: State
-    message: str
-    exit_code: int | None
-    delay_seconds: int
-
-
-@dataclass(frozen=True, slots=True)
-class AdvanceWorkflow:
-    """An action has succeeded and another one remains."""
-
-    completed_actions: int
-
-
-@dataclass(frozen=True, slots=True)
-class EndWorkflow:
-    """The workflow reaches a final state; without success it has a cause.
-
-    `recovery_template` names the template of the workflow that is to recover it; empty for none.
-    """
-
-    state: State
-    completed_actions: int
-    cause: Cause | None = None
-    recovery_template: str = ""
-
-
-Step: TypeAlias = StartWorkflow | StartAction | EndAction | RetryAction | AdvanceWorkflow | EndWorkflow
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Steps in the order in which they must be written; none when there is nothing to change.
-
-    `attempt` is the one that a report counted for.
-    """
-
-    steps: tuple[Step, ...] = ()
-    attempt: int = 0
 
 
 def locate(actions: Sequence[Action], *, action_id: str = "", task_name: str = "", action_name: str = "") -> Action:
@@ -420,17 +273,6 @@ def _reason(workflow: Workflow, action: Action, state: State) -> Reason:
         return Reason.ACTION_FAILED
     is_by_workflow = deadline.is_by_workflow(action.remaining_seconds, workflow_seconds=workflow.remaining_seconds)
     return Reason.GLOBAL_TIMEOUT if is_by_workflow else Reason.ACTION_TIMEOUT
-
-
-def _next(reason: Reason, action: Action) -> document.JsonObject:
-    match reason:
-        case Reason.ACTION_FAILED | Reason.ACTION_LOST:
-            name, command = "on_failure", action.on_failure
-        case Reason.ACTION_TIMEOUT | Reason.GLOBAL_TIMEOUT:
-            name, command = "on_timeout", action.on_timeout
-        case Reason.CANCELLED:
-            return {}
-    return {"next": {name: list(command)}} if command else {}
 
 
 def _running(actions: Sequence[Action]) -> Action | None:

@@ -32,6 +32,18 @@ def _worker_ids(ctx: click.Context, param: click.Parameter, value: Any) -> tuple
         raise click.BadParameter(message, ctx, param) from None
 
 
+def _account(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    """Return the account that processes run as, None for this one."""
+    if not value:
+        return None
+    from tinkwell.provisioner.runtime.process import account
+
+    try:
+        return account.find(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
 _OPTIONS = (
     _setting("--server", default=DEFAULT_SERVER, metavar="HOST:PORT", show_default=True, help="Address of the server."),
     _setting("--token", metavar="TOKEN", help="Token that proves who this is."),
@@ -67,6 +79,12 @@ _OPTIONS = (
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
         help="For processes: the folder whose folder NAME holds the executable run of the image NAME.",
+    ),
+    _setting(
+        "--process-user",
+        callback=_account,
+        metavar="NAME",
+        help="For processes, as root: the account that they run as.  [default: this one]",
     ),
     *docker_option.OPTIONS,
     _setting(
@@ -147,6 +165,10 @@ def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any
 
 
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
+    from tinkwell.sandbox import secrecy
+
+    # Actions of a former provisioner may run already, so this comes before all that takes its time.
+    secrecy.hide()
     from tinkwell import client
     from tinkwell.core.process_log import redaction, setup
     from tinkwell.core.release.lifecycle_event.registry import WrongRegistry
@@ -165,6 +187,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         state_dir=options["state_dir"] or _default_state_dir(),
         concurrency=options["concurrency"],
         process_images=options["process_images"],
+        process_user=options["process_user"],
         docker=docker_option.settings_of(options),
         resync_seconds=options["resync_seconds"],
         is_ephemeral=options["ephemeral"],

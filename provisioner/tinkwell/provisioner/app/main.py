@@ -21,9 +21,10 @@ from tinkwell.provisioner.release import driver as release_driver
 from tinkwell.provisioner.release import host as release_host
 from tinkwell.provisioner.release.call import image_policy, plug
 from tinkwell.provisioner.release.lifecycle import listener
-from tinkwell.provisioner.runtime import port
+from tinkwell.provisioner.runtime import open_file, port
 from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRuntime
+from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.runtime.process.runtime import ProcessRuntime
 from tinkwell.provisioner.state_dir import state_dir
 from tinkwell.provisioner.workflow import driver
@@ -70,6 +71,8 @@ class Settings:
     state_dir: Path
     concurrency: int = 8
     process_images: Path | None = None
+    # Whom processes run as; None: as this one does.
+    process_user: Account | None = None
     docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
     resync_seconds: float = 30.0
     is_ephemeral: bool = False
@@ -90,6 +93,7 @@ def start(settings: Settings) -> None:
     """
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+    open_file.raise_limit()
     asyncio.run(run(settings))
 
 
@@ -163,8 +167,19 @@ async def open_runtime(settings: Settings, directory: state_dir.StateDir) -> por
             if is_asked_for:
                 raise
             logger.warning("actions run as processes, for want of a Docker Engine", extra={"cause": str(error)})
-    logger.warning("processes are not isolated: an action may do whatever the provisioner may")
-    return ProcessRuntime(directory, settings.process_images)
+    return await asyncio.to_thread(_open_processes, settings, directory)
+
+
+def _open_processes(settings: Settings, directory: state_dir.StateDir) -> port.Runtime:
+    account = settings.process_user
+    who = "the provisioner" if account is None else f"the account {account.name}"
+    logger.warning("processes are not isolated: an action may do whatever %s may", who)
+    runtime = ProcessRuntime(directory, settings.process_images, account=account)
+    if account is not None:
+        account.check_reach("the state directory", directory.path)
+        if settings.process_images is not None:
+            account.check_reach("the folder of images", settings.process_images.absolute())
+    return runtime
 
 
 def _keeper(server: client.Client, runtime: port.Runtime, directory: state_dir.StateDir) -> Keeper:

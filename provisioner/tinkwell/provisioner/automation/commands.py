@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
+from tinkwell.core.process_log import terminal
+
 DEFAULT_SERVER = "localhost:50051"
 # Options that may also stand before the name of the command that this one is part of.
 _CONNECTION = ("server", "token", "tls", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
@@ -92,7 +94,7 @@ def run(ctx: click.RichContext, /, rules: Path, state_dir: Path | None, log_leve
     try:
         asyncio.run(main.run_until_signal(settings))
     except client.errors.Error as error:
-        raise click.ClickException(redaction.redact(str(error))) from error
+        raise _failure(redaction.redact(str(error))) from error
 
 
 @automation.command()
@@ -102,7 +104,7 @@ def check(file: Path) -> None:
     from tinkwell.provisioner.automation.rule import description
 
     for line in description.describe(_load(file, None)):
-        click.echo(line)
+        _echo(line)
 
 
 @automation.command()
@@ -114,7 +116,10 @@ def deliveries(*, name: str, failed: bool, output: str, state_dir: Path | None) 
     """Print what became of each effect of the rule set NAME, the last one at the end, as its delivery log tells."""
     for each in _deliveries(state_dir, name):
         if each.is_given_up or not failed:
-            click.echo(_line(each.fields) if output == "text" else json.dumps(each.fields, ensure_ascii=False))
+            if output == "text":
+                _echo(_line(each.fields))
+            else:
+                click.echo(terminal.in_json(json.dumps(each.fields, ensure_ascii=False)))
 
 
 @automation.command()
@@ -155,7 +160,7 @@ def redeliver(
     try:
         are_done = asyncio.run(_redeliver(settings, keys))
     except (client.errors.Error, redelivery.RedeliveryError) as error:
-        raise click.ClickException(redaction.redact(str(error))) from error
+        raise _failure(redaction.redact(str(error))) from error
     if not are_done:
         ctx.exit(1)
 
@@ -168,7 +173,7 @@ async def _redeliver(settings: Any, keys: tuple[str, ...]) -> bool:
     are_done = True
     async with contextlib.aclosing(main.redeliver(settings, keys)) as tries:
         async for key, tried in tries:
-            click.echo(f"{key} {tried.outcome} {redaction.redact(tried.detail)}")
+            _echo(f"{key} {tried.outcome} {redaction.redact(tried.detail)}")
             are_done = are_done and tried.outcome is attempt.Outcome.DONE
     return are_done
 
@@ -180,7 +185,16 @@ def _deliveries(state_dir: Path | None, name: str) -> list[Any]:
     try:
         return list(delivery_log.latest(directory, name).values())
     except OSError as error:
-        raise click.ClickException(f"{directory} cannot be read: {error.strerror}") from error
+        raise _failure(f"{directory} cannot be read: {error.strerror}") from error
+
+
+def _echo(line: str) -> None:
+    """Write a line, in which others may have put anything."""
+    click.echo(terminal.escaped(line).replace("\n", "\\n"))
+
+
+def _failure(sentence: str) -> click.ClickException:
+    return click.ClickException(terminal.escaped(sentence))
 
 
 def _line(fields: dict[str, Any]) -> str:
@@ -211,7 +225,7 @@ def _load(path: Path, environment: Any) -> Any:
     try:
         return rule_file.load(path, environment)
     except rule_file.RuleError as error:
-        raise click.ClickException(str(error)) from error
+        raise _failure(str(error)) from error
 
 
 def _connection_option(ctx: click.Context, name: str) -> Any:

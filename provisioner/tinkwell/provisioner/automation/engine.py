@@ -5,7 +5,8 @@
              deadlines: what should have come, once all that did come has been taken
 
 One task reads; whatever it is told to have done begins at once, as a task of its own, and may wait there: for what the
-same rule still does about the same resource, then for one of the rule's slots. Of such tasks there is a bounded number.
+same rule still does about the same resource, for its condition where that may take long, then for one of the rule's
+slots. Of such tasks there is a bounded number.
 Full means wait: the watch is not read then, the server holds back, and at last lets the watch fall behind in the log,
 from where it goes on later. So a slow webhook delays, and loses nothing.
 
@@ -24,7 +25,7 @@ from tinkwell.client import errors
 from tinkwell.client.event import client
 from tinkwell.client.watch import watch
 from tinkwell.provisioner.automation import ledger, position
-from tinkwell.provisioner.automation.rule import matching, model
+from tinkwell.provisioner.automation.rule import evaluation, expression, matching, model
 from tinkwell.provisioner.queue import retry
 
 logger = logging.getLogger(__name__)
@@ -53,13 +54,17 @@ class Engine:
         api: client.EventClient,
         rules: model.RuleSet,
         perform: Perform,
+        evaluator: evaluation.Evaluator,
         *,
+        on_skip: matching.OnSkip = lambda rule_name: None,
         max_begun: int = MAX_BEGUN,
         grace: timedelta = GRACE,
     ) -> None:
         self._api = api
         self._rules = rules
         self._perform = perform
+        self._evaluator = evaluator
+        self._on_skip = on_skip
         self._grace = grace
         self._clock = position.DatabaseClock()
         self._positions = position.Positions(api, self._clock)
@@ -136,7 +141,10 @@ class Engine:
         async with contextlib.aclosing(events):
             async for found in events:
                 self._history_id = events.history_id
-                effects = book.take(matching.Sight(found), at=found.created_at or self._clock.now())
+                sight = matching.Sight(found, self._on_skip)
+                for rule_name, condition in book.undecided(sight):
+                    sight.decide(condition, holds=await self._holds(condition, sight, rule_name))
+                effects = book.take(sight, at=found.created_at or self._clock.now())
                 self._wake()
                 await self._begin(group, book, effects)
 
@@ -164,7 +172,8 @@ class Engine:
         try:
             if before is not None:
                 await before.wait()
-            await self._perform(effect)
+            if await self._is_meant(effect):
+                await self._perform(effect)
         finally:
             mine.set()
             self._room.release()
@@ -173,6 +182,20 @@ class Engine:
         book.finish(effect)
         self._is_done.set()
         self._wake()
+
+    async def _is_meant(self, effect: model.Effect) -> bool:
+        """Evaluate the condition of an effect that has one."""
+        if effect.condition is None:
+            return True
+        sight = matching.Sight(effect.event, self._on_skip)
+        return await self._holds(effect.condition, sight, effect.rule.name)
+
+    async def _holds(self, condition: expression.Expression, sight: matching.Sight, rule_name: str) -> bool:
+        try:
+            return await self._evaluator.holds(condition, sight)
+        except expression.ExpressionError as error:
+            sight.skip(rule_name, error)
+            return False
 
     def _wake(self) -> None:
         self._is_ahead.set()

@@ -10,11 +10,11 @@ something open, and a restart repeats no alarm.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from tinkwell.provisioner.automation import expectation
-from tinkwell.provisioner.automation.rule import matching, model
+from tinkwell.provisioner.automation.rule import expression, matching, model
 
 logger = logging.getLogger(__name__)
 
@@ -43,19 +43,35 @@ class Ledger:
         """How many expectations are open."""
         return sum(len(expected) for expected in self._expected.values())
 
+    def undecided(self, sight: matching.Sight) -> Iterator[tuple[str, expression.Expression]]:
+        """Iterate over what must be known before an event is taken: conditions of what is expected, and their rules.
+
+        What is expected depends on the order of events, so none can be taken before that is known of the one before.
+        """
+        for each in self._rules.expecting:
+            assert isinstance(each.trigger, model.Expected)
+            for pattern in (each.trigger.event, each.trigger.after):
+                if self._is_new(each, sight) and matching.matches(pattern, sight, rule_name=each.name) is None:
+                    assert pattern.condition is not None
+                    yield each.name, pattern.condition
+
     def take(self, sight: matching.Sight, *, at: datetime) -> list[model.Effect]:
         """Take the next event, made `at` a time, and return what is to be done about it; each is to be finished."""
         event = sight.event
         effects: list[model.Effect] = []
         for each in self._rules.rules:
             match each.trigger:
-                case model.Pattern() as pattern:
-                    is_new = event.revision > self._begun[self._rules.position]
-                    if is_new and matching.matches(pattern, sight, rule_name=each.name):
-                        effects.append(model.Effect(rule_set=self._rules.name, rule=each, event=event))
-                case model.Expected() as expected:
-                    if event.revision > self._begun[self._rules.position_of(each)]:
-                        self._look(each.name, expected, sight, at)
+                case model.Pattern() as pattern if self._is_new(each, sight):
+                    found = matching.matches(pattern, sight, rule_name=each.name)
+                    if found is not False:
+                        condition = pattern.condition if found is None else None
+                        effects.append(
+                            model.Effect(rule_set=self._rules.name, rule=each, event=event, condition=condition)
+                        )
+                case model.Expected() as expected if self._is_new(each, sight):
+                    self._look(each.name, expected, sight, at)
+                case _:
+                    pass
         if effects:
             self._owed[event.revision] = len(effects)
         self.seen = event.revision
@@ -80,7 +96,7 @@ class Ledger:
         ]
 
     def finish(self, effect: model.Effect) -> None:
-        """Note that an effect was done, or has failed for good."""
+        """Note that an effect was done, has failed for good, or was not to be done."""
         revision = effect.event.revision
         if effect.rule.name in self._expected:
             self._expected[effect.rule.name].finish(revision)
@@ -101,6 +117,12 @@ class Ledger:
         # Events are taken in order, so the first owed is the smallest.
         floors[self._rules.position] = self._floor(next(iter(self._owed), None))
         return {name: max(floor, self._begun[name]) for name, floor in floors.items()}
+
+    def _is_new(self, rule: model.Rule, sight: matching.Sight) -> bool:
+        """Whether the position of a rule is not beyond an event."""
+        is_expecting = rule.name in self._expected
+        position = self._rules.position_of(rule) if is_expecting else self._rules.position
+        return sight.event.revision > self._begun[position]
 
     def _floor(self, first: int | None) -> int:
         return self.seen if first is None else first - 1

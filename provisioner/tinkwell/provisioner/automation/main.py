@@ -12,7 +12,7 @@ from pathlib import Path
 from tinkwell import client
 from tinkwell.provisioner.automation import engine, position
 from tinkwell.provisioner.automation.effect import attempt, delivery_log, performer, redelivery, tally
-from tinkwell.provisioner.automation.rule import model
+from tinkwell.provisioner.automation.rule import evaluation, model
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +34,12 @@ async def run(server: client.Client, rules: model.RuleSet, state_dir: Path) -> N
     Raises `client.errors.Error` for what only an operator can mend.
     """
     log = delivery_log.DeliveryLog(state_dir / "automation", rules.name)
-    async with performer.open_doers(rules, server.workflows) as doers:
+    async with (
+        evaluation.Evaluator() as evaluator,
+        performer.open_doers(rules, server.workflows, evaluator) as doers,
+    ):
         doing = performer.Performer(doers, log, rules)
-        worker = engine.Engine(server.events, rules, doing.perform)
+        worker = engine.Engine(server.events, rules, doing.perform, evaluator, on_skip=doing.skip)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(tally.tell(rules.name, doing.tallies), name="tally")

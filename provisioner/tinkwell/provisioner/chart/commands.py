@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from tinkwell.core import errors
+from tinkwell.core.process_log import terminal
 from tinkwell.core.release.chart.value import flag
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def lint(ctx: click.Context, /, chart: Path, given: "Given", strict: bool, quiet
         click.echo(_json([each.as_json() for each in shown]))
     else:
         for each in shown:
-            click.echo(f"{each.severity:<7}  {each.message}")
+            _echo(f"{each.severity:<7}  {each.message}")
         click.echo(linting.summary(found))
     if any(each.severity is linting.Severity.ERROR for each in found) or (strict and linting.has_warning(found)):
         ctx.exit(1)
@@ -110,7 +111,7 @@ def template(
         click.echo(_json(rendered.as_json()))
     else:
         for line in rendering.text(rendered):
-            click.echo(line)
+            _echo(line)
 
 
 @click.command()
@@ -137,7 +138,7 @@ def dag(ctx: click.Context, /, chart: Path, given: "Given", strict: bool, output
     else:
         draw = {"text": drawing.text, "dot": drawing.dot, "mermaid": drawing.mermaid}[output_format]
         for line in draw(unit):
-            click.echo(line)
+            _echo(line)
 
 
 @click.command()
@@ -162,7 +163,7 @@ def package(*, chart: Path, destination: Path) -> None:
         path = destination / f"{found.name}-{found.version}.tgz"
         say = spoken.teller(str(chart), line=_aside, warning=_warn)
         asyncio.run(packaging.write(opened, path, say))
-    click.echo(f"{path}  {archive.digest(opened.data)}")
+    _echo(f"{path}  {archive.digest(opened.data)}")
 
 
 @click.command()
@@ -174,8 +175,8 @@ def verify(*, archive: Path, keyring: Path) -> None:
     from tinkwell.core.release.chart.file import archive as archives
 
     found = provenance.verify(archive, keyring)
-    click.echo(f"{archive}  {archives.digest(found.data)}")
-    click.echo(f"signed by {found.signer}, key {found.fingerprint}")
+    _echo(f"{archive}  {archives.digest(found.data)}")
+    _echo(f"signed by {found.signer}, key {found.fingerprint}")
 
 
 @click.command()
@@ -194,7 +195,7 @@ def explain(*, chart: Path, part: str, given: "Given", output_format: str) -> No
         click.echo(_json(found.as_json()))
     else:
         for line in found.lines():
-            click.echo(line)
+            _echo(line)
 
 
 @contextlib.contextmanager
@@ -208,14 +209,19 @@ def _told(chart: Path) -> Iterator[None]:
         raise source.explain(error, str(chart)) from error
 
 
+def _echo(line: str) -> None:
+    """Write a line to standard output. Whoever made the chart may have put anything into it."""
+    click.echo(terminal.escaped(line))
+
+
 def _aside(text: str) -> None:
-    click.echo(text, err=True)
+    click.echo(terminal.escaped(text), err=True)
 
 
 def _warn(text: str) -> None:
-    click.echo(f"Warning: {text}", err=True)
+    _aside(f"Warning: {text}")
 
 
 def _json(value: object) -> str:
     is_ascii = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
-    return json.dumps(value, indent=2, ensure_ascii=is_ascii, default=float)
+    return terminal.in_json(json.dumps(value, indent=2, ensure_ascii=is_ascii, default=float))

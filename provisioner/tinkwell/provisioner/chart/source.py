@@ -9,6 +9,7 @@ import rich_click as click
 
 from tinkwell.client.release import package
 from tinkwell.core import errors
+from tinkwell.core.process_log import terminal
 from tinkwell.core.release.chart import place, process
 from tinkwell.core.release.chart.file import archive, chart
 from tinkwell.core.release.chart.file.chart import Chart
@@ -29,7 +30,7 @@ class Refused(click.ClickException):
     def show(self, file: object = None) -> None:
         """Write the sentences to standard error."""
         for sentence in self.sentences:
-            click.echo(f"Error: {sentence}", err=True)
+            click.echo(f"Error: {terminal.escaped(sentence)}", err=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from tinkwell.core import errors
+from tinkwell.core.process_log import terminal
 
 if TYPE_CHECKING:
     from tinkwell.core.value.document import JsonObject
@@ -112,7 +113,7 @@ def test(
     except port.RunError as error:
         raise click.ClickException(f"{error}; a folder is tried out without an engine") from error
     if output_format == "json":
-        click.echo(json.dumps([each.as_json() for each in findings], indent=2))
+        click.echo(terminal.in_json(json.dumps([each.as_json() for each in findings], indent=2)))
     else:
         for line in finding.table(findings):
             click.echo(line)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tinkwell.core.process_log import terminal
+
 
 class Verdict(StrEnum):
     """What a check has come to. A WARNING is about what works, but will surprise somebody."""
@@ -46,7 +48,9 @@ def table(findings: Sequence[Finding]) -> Iterator[str]:
     width = max(len(each.check) for each in findings)
     yield f"{'CHECK':<{width}}  RESULT   SECONDS  WHAT WAS WRONG, AND WHAT TO DO"
     for each in findings:
-        first, *more = (*each.problem.splitlines(), *(f"→ {line}" for line in each.remedy.splitlines())) or ("",)
+        # It quotes what the image printed.
+        problem = map(terminal.escaped, each.problem.splitlines())
+        first, *more = (*problem, *(f"→ {line}" for line in each.remedy.splitlines())) or ("",)
         yield f"{each.check:<{width}}  {each.verdict:<7}  {each.seconds:>6.1f}s  {first}".rstrip()
         for line in more:
             yield f"{'':<{width}}  {'':<7}  {'':>7}  {line}"

@@ -14,6 +14,9 @@
       fed/RUN.ATTEMPT[.HOOK]              that a run of the Docker runtime has got all of its input
 
 A workflow's files stay until it has succeeded or is deleted, so that a failed one can be looked at.
+
+It belongs to the account of its provisioners, and others may not write there: by a link they could lead a provisioner
+elsewhere. Where runs have an account of their own, that passes through to its own folders, and reads no other.
 """
 
 import contextlib
@@ -22,17 +25,21 @@ import logging
 import os
 import re
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
+from tinkwell.core.value import ownership
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.state_dir import document
 
 logger = logging.getLogger(__name__)
 
 SLOTS = 64
+# Whoever knows a name in such a folder gets to it, and nobody else lists it.
+_PASSAGE = 0o711
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]*")
 
 
@@ -51,6 +58,7 @@ class StateDir:
         self.slot = slot
         self.instance = instance
         self._lock = lock
+        self._has_passage = False
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -59,6 +67,7 @@ class StateDir:
         try:
             for name in ("", "workflows", "runs", "logs", "fed", "claims"):
                 (path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+                _check_owner(path / name, may_be_link=not name)
             with _opening(path):
                 slot, lock = _take_slot(path)
                 try:
@@ -153,6 +162,23 @@ class StateDir:
         """Return where the process runtime keeps all its runs."""
         return sorted(path for path in (self.path / "runs").iterdir() if not is_scrap(path))
 
+    def let_through(self) -> None:
+        """Let other accounts pass through to what is theirs; they can list and read nothing that is ours."""
+        for name in ("", "workflows", "runs", "releases"):
+            (self.path / name).mkdir(exist_ok=True)
+            (self.path / name).chmod(_PASSAGE)
+        self._has_passage = True
+
+    def clear_way(self, folder: Path) -> bool:
+        """Let other accounts pass through to the folder of a workflow or release; False for any other folder."""
+        above = list(folder.parents)
+        for kept in (self.path / "workflows", self.release_dir):
+            if kept in above:
+                for each in above[: above.index(kept)]:
+                    each.chmod(_PASSAGE)
+                return True
+        return False
+
     def create_run(self, key: RunKey, files: Mapping[str, bytes]) -> bool:
         """Create the folder of a run with these files, by their paths in it; False when it is there already.
 
@@ -164,6 +190,8 @@ class StateDir:
         for name, content in files.items():
             (unfinished / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(unfinished / name, content)
+        if self._has_passage:
+            unfinished.chmod(_PASSAGE)
         try:
             unfinished.rename(path)
         except OSError:
@@ -203,7 +231,7 @@ def write_private(path: Path, content: bytes) -> None:
 def write_file(path: Path, text: str) -> None:
     """Write a file in ASCII that others see complete or not at all, however many write it at once."""
     unfinished = _scrap(path)
-    unfinished.write_text(text, "ascii")
+    write_private(unfinished, text.encode("ascii"))
     unfinished.replace(path)
 
 
@@ -246,10 +274,24 @@ def _scrap(path: Path) -> Path:
     return path.with_name(f"{path.name}.{uuid.uuid4().hex}.scrap")
 
 
+def _check_owner(path: Path, *, may_be_link: bool) -> None:
+    """Raise `StateError` for a folder that others may change, or have put in the place of ours."""
+    known = path.lstat()
+    fault = ""
+    if stat.S_ISLNK(known.st_mode) and may_be_link:
+        fault = ownership.fault(owner=known.st_uid, mode=0, account=os.geteuid())
+        known = path.stat()
+    if not stat.S_ISDIR(known.st_mode):
+        fault = "it is no folder, or a link to one: remove it"
+    fault = fault or ownership.fault(owner=known.st_uid, mode=known.st_mode, account=os.geteuid())
+    if fault:
+        raise StateError(f"{path} cannot be used to keep state in: {fault}")
+
+
 @contextlib.contextmanager
 def _opening(path: Path) -> Iterator[None]:
     """Keep others from taking a slot and from asking who lives; each of them does so for a moment only."""
-    handle = os.open(path / "opening", os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(path / "opening", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -260,7 +302,7 @@ def _opening(path: Path) -> Iterator[None]:
 def _take_slot(path: Path) -> tuple[int, int]:
     """Return the first free slot and the handle that holds it."""
     for slot in range(SLOTS):
-        lock = os.open(_lock_file(path, slot), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(_lock_file(path, slot), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

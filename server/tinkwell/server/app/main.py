@@ -12,19 +12,17 @@ from importlib import metadata
 import grpc.aio
 import prometheus_client
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from tinkwell.core import errors
 from tinkwell.server.app import credentials, event_log, metric
 from tinkwell.server.app.event_log import EventLog
-from tinkwell.server.app.http_application import create_application
+from tinkwell.server.app.http_application import create_application, create_listener
 from tinkwell.server.database import engine, readiness
 from tinkwell.server.database.database import Database
 from tinkwell.server.event.room import EventRoom
 from tinkwell.server.hardware import room as hardware_room
 from tinkwell.server.hardware.api.phone_home import PhoneHome
 from tinkwell.server.hardware.room import HardwareRoom
-from tinkwell.server.http import certificate
 from tinkwell.server.http.listener import HttpListener
 from tinkwell.server.http.probe import Probe
 from tinkwell.server.lease.room import LeaseRoom
@@ -33,7 +31,7 @@ from tinkwell.server.log.retention import Result
 from tinkwell.server.log.store.log import PostgresLog
 from tinkwell.server.release.room import ReleaseRoom
 from tinkwell.server.release.service.forgetting import Forgetting, Loss
-from tinkwell.server.rpc import auth, interceptor
+from tinkwell.server.rpc import auth, call_log, interceptor, reflection
 from tinkwell.server.rpc.health import Health
 from tinkwell.server.rpc.metric import CallMetrics
 from tinkwell.server.rpc.room import Room
@@ -63,6 +61,11 @@ _OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.max_receive_message_length", 4 << 20),
+    # Calls of a method that wait to be taken, and those among them that were reset meanwhile, since gRPC keeps these in
+    # line. From the first number on it cancels some of anybody's calls, by chance; by default that is at a thousand,
+    # which is what one connection may have. Each takes some 20 KB.
+    ("grpc.server.max_pending_requests", 10_000),
+    ("grpc.server.max_pending_requests_hard_limit", 20_000),
 )
 # Opens what answers the probe for as long as it lasts, and yields its address as host:port; empty where it has none.
 Side = Callable[[Probe], AbstractAsyncContextManager[str]]
@@ -93,6 +96,7 @@ async def serve(
     the one that this release works on, or when it would not survive a crash, and `keys.InvalidKeys` for a key file that
     cannot be used.
     """
+    call_log.install()
     # Not at the first secret that somebody asks for.
     known = keys.read(settings.secret_keys) if settings.secret_keys is not None else None
     if known is not None:
@@ -256,7 +260,7 @@ class _Server:
                     tasks.create_task(self._tink.run(), name="dispatch")
                 while not self._log.reader.is_connected:  # noqa: ASYNC110 a page comes within milliseconds, or not at all
                     await asyncio.sleep(_LOOK_SECONDS)
-                await self._set_health(health_pb2.HealthCheckResponse.SERVING)
+                self._set_health(health_pb2.HealthCheckResponse.SERVING)
                 addresses = {"grpc": grpc_address, "http": http_address, "tink": tink_address}
                 self._serves.set()
                 logger.info("the server is ready", extra={name: where for name, where in addresses.items() if where})
@@ -267,27 +271,32 @@ class _Server:
     def _http(self, probe: Probe) -> HttpListener:
         phone_home = hardware_room.phone_home(self._settings, self._database)
         application = create_application(probe, version=metadata.version("tinkwell"), phone_home=phone_home)
-        certificate.add_to(application, self._settings.tink_bundle, serves=self._serves)
-        return HttpListener(application, host=self._settings.host, port=self._settings.http_port)
+        return create_listener(application, self._settings, serves=self._serves)
 
     @asynccontextmanager
     async def _listen(self) -> AsyncIterator[tuple[str, str]]:
         settings, calls = self._settings, CallMetrics(self._registry)
-        options = (*_OPTIONS, ("grpc.so_reuseport", int(self._shares_port)))
+        options = (
+            *_OPTIONS,
+            ("grpc.max_concurrent_streams", settings.max_concurrent_streams),
+            ("grpc.so_reuseport", int(self._shares_port)),
+        )
         servers = [self._create(calls, options)]
         address = self._bind(servers[0], settings.port, credentials.server_credentials(settings))
         tink_address = ""
         if self._tink is not None and settings.tink_port is not None:
-            servers.append(self._tink.create(calls, options=options, has_reflection=settings.reflection))
+            # Nobody has a token there.
+            has_reflection = settings.reflection and not settings.tokens
+            servers.append(self._tink.create(calls, options=options, has_reflection=has_reflection))
             tink_address = self._bind(servers[1], settings.tink_port, credentials.tink_credentials(settings))
-        await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+        self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         for server in servers:
             await server.start()
         try:
             yield address, tink_address
         finally:
             # Streams would hold the server for the whole grace, so they end first; clients resume elsewhere.
-            await self._health.close()
+            self._health.close()
             self._log.hub.close(errors.Unavailable("the server is stopping; try again"))
             for room in self._rooms:
                 room.close()
@@ -304,7 +313,7 @@ class _Server:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         if self._settings.reflection:
             names = [room.service_name for room in self._rooms]
-            reflection.enable_server_reflection((*names, "grpc.health.v1.Health", reflection.SERVICE_NAME), server)
+            reflection.add_to(server, (*names, "grpc.health.v1.Health"))
         return server
 
     def _bind(self, server: grpc.aio.Server, number: int, secure: grpc.ServerCredentials | None) -> str:
@@ -316,9 +325,9 @@ class _Server:
             raise errors.Unavailable(f"cannot listen on {wanted}; is another server running there?") from error
         return f"{wanted.rsplit(':', 1)[0]}:{port}"
 
-    async def _set_health(self, status: int) -> None:
+    def _set_health(self, status: int) -> None:
         for name in ("", *(room.service_name for room in self._rooms)):
-            await self._health.set(name, status)
+            self._health.set(name, status)
 
     async def _liveness(self) -> dict[str, bool | str]:
         return {}

@@ -1,7 +1,10 @@
-"""What each of this component's processes does around its work: ends on a signal, and collects garbage seldom."""
+"""What each of this component's processes does around its work: ends on a signal, collects garbage seldom, and may
+open as many files as it is allowed to."""
 
 import asyncio
+import contextlib
 import gc
+import resource
 import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -21,6 +24,7 @@ def run(work: Coroutine[Any, Any, T]) -> T | None:
     Of several errors that came together, the first is raised.
     """
     _collect_seldom()
+    _open_many_files()
     try:
         with asyncio.Runner(loop_factory=Loop) as runner:
             return runner.run(_until_signalled(work))
@@ -36,6 +40,17 @@ def _collect_seldom() -> None:
     """
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
+
+
+def _open_many_files() -> None:
+    """Raise the limit of open files to the one that nobody but root may raise.
+
+    Each client takes a file. The lower limit is there for programs that use select(), which this one does not.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # The kernel has a limit for all, too, which may have been lowered below this one.
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _until_signalled(work: Coroutine[Any, Any, T]) -> T | None:

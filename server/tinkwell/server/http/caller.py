@@ -16,6 +16,8 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _HEADER = "X-Forwarded-For"
+# What one owner of an IPv6 network has at least.
+_PREFIX = 64
 
 
 def locate(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> str:
@@ -23,15 +25,25 @@ def locate(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> s
 
     Raises `errors.InvalidField` where a trusted proxy says what is no address.
     """
-    address = _address("address", peer)
+    address = parse_address("address", peer)
     hops = [hop for line in forwarded for hop in line.split(",")]
     while hops and any(address in network for network in proxies):
-        address = _address(_HEADER, hops.pop().strip())
+        address = parse_address(_HEADER, hops.pop().strip())
     return str(address)
 
 
-def _address(field: str, text: str) -> Address:
-    """Parse an address. A zone says nothing elsewhere, and a mapped IPv4 address is that address."""
+def neighbourhood(address: Address) -> Network:
+    """Return the addresses that are as good as this one to whoever has it: of IPv6, all of the /64, of IPv4, itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return ipaddress.IPv4Network(address)
+    return ipaddress.IPv6Network((address, _PREFIX), strict=False)
+
+
+def parse_address(field: str, text: str) -> Address:
+    """Parse an address. A zone says nothing elsewhere, and a mapped IPv4 address is that address.
+
+    Raises `errors.InvalidField`.
+    """
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

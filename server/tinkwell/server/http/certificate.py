@@ -11,12 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tinkwell.core import errors
+from tinkwell.server.http.joined import Joined
 
 logger = logging.getLogger(__name__)
 
-# The file may hold the private key as well, which must not leave this machine.
 # A server that has not begun by then is not waited for any longer.
 _PATIENCE_SECONDS = 20.0
+# The file may hold the private key as well, which must not leave this machine.
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -39,6 +40,8 @@ class Bundle:
         self._path = path
         self._serves = serves
         self._known = _certificates(path)
+        # Threads are few, and others need them, too.
+        self._reading = Joined(self._read)
 
     async def answer(self, request: Request) -> Response:
         """Answer with the bundle, once whoever has it may connect.
@@ -53,10 +56,13 @@ class Bundle:
         except TimeoutError:
             status = 503
         try:
-            self._known = await asyncio.to_thread(_certificates, self._path)
+            self._known = await self._reading.ask()
         except (OSError, errors.Unavailable) as error:
             logger.warning("the certificate cannot be read again", extra={"cause": str(error)})
         return Response(self._known, status, media_type="application/x-pem-file")
+
+    async def _read(self) -> bytes:
+        return await asyncio.to_thread(_certificates, self._path)
 
 
 def _certificates(path: Path) -> bytes:

@@ -1,5 +1,7 @@
 """Who calls. Where tokens are configured each caller must bear one; elsewhere callers may name themselves.
 
+Only health checks are open to everybody: whoever makes them, such as a load balancer, often cannot bear a token.
+
 The interceptor hands the caller's name to the servicers with the context of the call, since the generated methods have
 no parameter for it; they read it by `actor` and pass it on as an argument.
 """
@@ -13,7 +15,7 @@ from tinkwell.core import errors
 ANONYMOUS = "anonymous"
 MAX_ACTOR_CHARACTERS = 100
 
-_OPEN_SERVICES = ("grpc.health.", "grpc.reflection.")
+_OPEN_SERVICES = ("grpc.health.",)
 _SCHEME = "bearer "
 
 

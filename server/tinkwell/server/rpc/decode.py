@@ -15,19 +15,30 @@ from tinkwell.core import errors
 from tinkwell.core.value import parse
 from tinkwell.server.rpc import wire
 
+# A request that asks for a stream names what is wanted. It may be kept as long as the stream lasts, as watches do for
+# days, and there may be ten thousand of them.
+MAX_STREAM_REQUEST_BYTES = 64 * 1024
 # Messages and elements in one request. Four megabytes could hold two million empty ones, each dear to look at.
 MAX_PARTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """Decodes the requests of one method. With `strict`, unknown fields and enum numbers are refused too."""
+    """Decodes the requests of one method. With `strict`, unknown fields and enum numbers are refused too.
+
+    `max_bytes` is how long one may be, beside gRPC's own limit.
+    """
 
     deserialize: Callable[[bytes], protobuf.Message]
     strict: bool
+    max_bytes: int | None = None
 
     def decode(self, encoded: bytes) -> protobuf.Message:
         """Return the message, or raise `errors.InvalidField`."""
+        if self.max_bytes is not None and len(encoded) > self.max_bytes:
+            raise errors.InvalidField.of(
+                "", f"the request has {len(encoded):,} bytes; one that asks for a stream may have {self.max_bytes:,}"
+            )
         try:
             decoded = self.deserialize(encoded)
         except protobuf.DecodeError as exc:

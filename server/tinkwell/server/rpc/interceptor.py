@@ -88,7 +88,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     def _wrap(self, method: str, handler: Handler) -> Handler:
         assert handler.request_deserializer is not None
-        decoder = decode.Decoder(handler.request_deserializer, strict=method.startswith(_STRICT_PREFIX))
+        asks_for_stream = handler.response_streaming and not handler.request_streaming
+        decoder = decode.Decoder(
+            handler.request_deserializer,
+            strict=method.startswith(_STRICT_PREFIX),
+            max_bytes=decode.MAX_STREAM_REQUEST_BYTES if asks_for_stream else None,
+        )
         receive = decoder.decode_each if handler.request_streaming else decoder.decode
         encode = _encoder(handler)
         match handler.request_streaming, handler.response_streaming:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import grpc.aio
-from grpc_reflection.v1alpha import reflection
 
 from tinkwell.api.tink import (
     events_pb2,
@@ -17,7 +16,7 @@ from tinkwell.api.tink import (
 )
 from tinkwell.server.hardware.service.operations import HardwareService
 from tinkwell.server.log.watching import WatchService
-from tinkwell.server.rpc import auth, interceptor
+from tinkwell.server.rpc import auth, interceptor, reflection
 from tinkwell.server.rpc.metric import CallMetrics
 from tinkwell.server.template.service.operations import TemplateService
 from tinkwell.server.tink.dispatch import Dispatch
@@ -94,5 +93,5 @@ class Edge:
         )
         events_pb2_grpc.add_EventsServiceServicer_to_server(EventsServicer(self._feed), server)
         if has_reflection:
-            reflection.enable_server_reflection((*_SERVICES, reflection.SERVICE_NAME), server)
+            reflection.add_to(server, _SERVICES)
         return server

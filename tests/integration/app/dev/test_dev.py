@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pwd
 import re
 import signal
 import socket
@@ -16,8 +17,8 @@ import asyncpg
 import pytest
 
 import tinkwell.client
-from support import process, release_stage, waiting
-from tinkwell.server.app.dev import place
+from support import other_account, process, release_stage, waiting
+from tinkwell.server.app.dev import neighbor, place
 from tinkwell.server.secret import keys
 
 DEV = ("dev", "--port", "0", "--http-port", "0", "--runtime", "process")
@@ -231,6 +232,27 @@ async def test_what_it_cannot_do_is_said_in_one_sentence(
         assert await command.wait() == 1
         assert re.search(f"^Error: {message}", command.output, re.MULTILINE)
         assert "Traceback" not in command.output
+
+
+@other_account.as_root
+async def test_a_state_directory_of_another_account_is_refused(tmp_path: Path, state_dir: Path) -> None:
+    os.chown(state_dir, other_account.found().uid, -1)
+    arguments = (*DEV, "--state-dir", str(state_dir))
+    async with process.running(*arguments, log=tmp_path / "dev.log", environment=ENVIRONMENT) as command:
+        assert await command.wait() == 1
+        assert f"Error: {state_dir} cannot be used to keep state in: it belongs to another account" in command.output
+    assert os.listdir(state_dir) == []  # noqa: PTH208 nothing here waits for a disk
+
+
+@pytest.mark.parametrize("tokens", ["", '{"alice": "secret"}'])
+async def test_it_says_that_other_accounts_may_use_it_where_no_token_is_needed(tmp_path: Path, tokens: str) -> None:
+    settings = {"TINKWELL_TOKENS": tokens} if tokens else {}
+    others = neighbor.find(pwd.getpwall(), own=os.geteuid())
+    async with running(tmp_path, "--ephemeral", **settings) as stack:
+        told = "other accounts of this machine may use this server" in stack.command.output
+        assert told == (not tokens and bool(others))
+        if told:
+            assert others[0] in stack.command.output
 
 
 @pytest.mark.parametrize("option", ["--port", "--http-port"])

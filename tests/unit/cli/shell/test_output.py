@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import ruamel.yaml
 
 from tinkwell.cli.shell import output
 
@@ -38,6 +39,48 @@ def test_a_table_is_aligned_and_never_cut(capsys: pytest.CaptureFixture[str]) ->
 def test_what_does_not_print_is_escaped_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(("A",), [("x\x1b[2J\ny",)])
     assert capsys.readouterr().out == "A\nx\\x1b[2J\\ny\n"
+
+
+STRANGE = "\x1b]0;t\x07\x9b2J\x7f\u2028\u202e"
+
+
+def test_nothing_that_others_wrote_is_obeyed_by_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
+    output.line(STRANGE)
+    output.text(f"a\t\x1b[31mred\x1b[0m{STRANGE}")
+    output.fields([("NAME", STRANGE)])
+    for chosen in output.Format:
+        output.item({STRANGE: [STRANGE]}, chosen)
+    shown = terminal.getvalue()
+    assert "a\tred\\x1b]0;t\\x07\\x9b2J\\x7f\\u2028\\u202e\n" in shown
+    # What is left of escapes is ours.
+    for ours in ("\x1b[1m", "\x1b[0m", "\n", "\t"):
+        shown = shown.replace(ours, "")
+    assert shown.isprintable()
+
+
+def test_what_is_raw_and_what_goes_elsewhere_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output.text(STRANGE)
+    assert capsys.readouterr().out == f"{STRANGE}\n"
+    on_terminal(monkeypatch)
+    assert output.shown(STRANGE, is_raw=True) == STRANGE
+
+
+@pytest.mark.parametrize("chosen", [output.Format.JSON, output.Format.JSONL, output.Format.YAML])
+def test_values_mean_the_same_though_they_are_escaped_wherever_they_go(
+    capsys: pytest.CaptureFixture[str], chosen: output.Format
+) -> None:
+    output.whole({STRANGE: STRANGE}, chosen)
+    text = capsys.readouterr().out
+    assert text.replace("\n", "").isprintable()
+    assert ruamel.yaml.YAML(typ="safe", pure=True).load(text) == {STRANGE: STRANGE}
+
+
+def test_a_note_is_not_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.note(f"{STRANGE} is lost")
+    assert capsys.readouterr().err == "\\x1b]0;t\\x07\\x9b2J\\x7f\\u2028\\u202e is lost\n"
 
 
 def test_a_state_is_coloured_on_a_terminal_without_moving_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:

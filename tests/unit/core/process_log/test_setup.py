@@ -6,10 +6,11 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tinkwell.core.process_log import redaction, setup
+from tinkwell.core.process_log import redaction, repetition, setup
 
 SECRET = 'c4n4ry in a "log"'
 
@@ -62,6 +63,18 @@ def test_the_json_log_has_one_object_a_line_with_fields_and_exception(capsys: py
         "parts": ["a", 1.5, {"b": None}],
         "worker": 3,
     }
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_nothing_in_the_log_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str], log_format: Any) -> None:
+    setup.set_up("warning", log_format=log_format)
+    text = "\x1b]0;title\x07\x9b2J\u202e\x7f"
+    error = ValueError(text)
+    fields = {"cause": text, "parts": [text]}
+    logging.getLogger("library").error("it failed: %s", text, exc_info=error, extra=fields)
+    told = written(capsys)
+    assert "title" in told
+    assert told.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("level", ["debug", "info"])
@@ -143,3 +156,21 @@ def test_what_a_tests_runner_waits_for_is_left_to_it() -> None:
     sys.excepthook = theirs
     setup.set_up("info")
     assert sys.excepthook is theirs
+
+
+def test_a_warning_that_is_repeated_all_the_time_is_counted_and_told_of_at_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = logging.getLogger().handlers[:]
+    setup.set_up("info", worker=3)
+    for number in range(repetition.MOST + 500):
+        logging.getLogger("uvicorn.error").warning("Invalid HTTP request received, %d.", number)
+    logging.getLogger("tinkwell.server").info("another one")
+    for handler in logging.getLogger().handlers:
+        if handler not in before:
+            handler.close()
+    *lines, one_of_ours, last = written(capsys).splitlines()
+    assert len(lines) == repetition.MOST
+    assert "another one" in one_of_ours
+    said = f"lines=500 like='Invalid HTTP request received, {repetition.MOST + 499}.' worker=3"
+    assert last.endswith(f"WARNING {repetition.COUNTED} {said}")

@@ -22,19 +22,18 @@ from unit.core.workflow_model import (
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value import document
-from tinkwell.core.workflow import deadline, transition
-from tinkwell.core.workflow.transition import (
+from tinkwell.core.workflow import change, deadline, transition
+from tinkwell.core.workflow.change import (
     Action,
     AdvanceWorkflow,
     Changes,
     EndAction,
     EndWorkflow,
-    Report,
     RetryAction,
     StartAction,
     StartWorkflow,
-    Workflow,
 )
+from tinkwell.core.workflow.transition import Report, Workflow
 
 
 def test_the_first_start_starts_the_workflow_before_the_action() -> None:
@@ -62,7 +61,7 @@ def test_an_action_that_does_not_succeed_cancels_the_rest_and_ends_the_workflow(
     before = actions(SUCCEEDED, RUNNING, PENDING, PENDING)
     changes = report(workflow(), before, heard(1, state, message="broken", exit_code=3))
     why = f"not run, because action n1 of task t ended as {state}"
-    cause = transition.Cause(reason=transition.Reason(reason), message="broken", action=before[1], exit_code=3)
+    cause = change.Cause(reason=change.Reason(reason), message="broken", action=before[1], exit_code=3)
     assert changes.steps == (
         EndAction("a1", state, "broken", 3),
         EndAction("a2", CANCELLED, why),
@@ -105,7 +104,7 @@ def test_a_timeout_is_put_down_to_the_limit_that_passed_first(
 )
 def test_a_cause_says_which_action_and_what_may_run_next(reason: str, expected: document.JsonObject) -> None:
     ended = action(2, RUNNING, on_failure=("sh", "-c", "f"), on_timeout=("t",))
-    cause = transition.Cause(reason=transition.Reason(reason), message="why", action=ended, exit_code=1)
+    cause = change.Cause(reason=change.Reason(reason), message="why", action=ended, exit_code=1)
     assert (
         cause.as_document()
         == {
@@ -123,9 +122,9 @@ def test_a_cause_says_which_action_and_what_may_run_next(reason: str, expected: 
 
 
 def test_a_cause_without_an_action_and_without_hooks_leaves_the_keys_out() -> None:
-    bare = transition.Cause(reason=transition.Reason.CANCELLED, message="why")
+    bare = change.Cause(reason=change.Reason.CANCELLED, message="why")
     assert bare.as_document() == {"reason": "CANCELLED", "message": "why"}
-    plain = transition.Cause(reason=transition.Reason.ACTION_FAILED, message="", action=action(0))
+    plain = change.Cause(reason=change.Reason.ACTION_FAILED, message="", action=action(0))
     assert not {"next", "exit_code"} & plain.as_document().keys()
 
 
@@ -206,7 +205,7 @@ def test_an_action_that_is_not_named_well_is_refused(named: dict[str, str], erro
 
 def test_cancelling_ends_what_is_not_finished_and_then_the_workflow() -> None:
     before = actions(SUCCEEDED, RUNNING, PENDING)
-    cause = transition.Cause(reason=transition.Reason.CANCELLED, message="enough", action=before[1])
+    cause = change.Cause(reason=change.Reason.CANCELLED, message="enough", action=before[1])
     assert transition.cancel(workflow(), before, "enough").steps == (
         EndAction("a1", CANCELLED, "enough"),
         EndAction("a2", CANCELLED, "enough"),
@@ -241,7 +240,7 @@ def test_who_holds_no_lease_has_longer_to_say_how_it_ended() -> None:
     assert transition.expire(workflow(), acts) == Changes()
     assert transition.remaining_seconds(workflow(), acts) == 1.0
     late = [action(0, RUNNING, remaining_seconds=-patience, grace_seconds=patience), action(1)]
-    assert cause(transition.expire(workflow(), late)).reason is transition.Reason.ACTION_TIMEOUT
+    assert cause(transition.expire(workflow(), late)).reason is change.Reason.ACTION_TIMEOUT
 
 
 def test_a_running_action_whose_worker_is_silent_times_out_after_its_deadline() -> None:
@@ -252,14 +251,14 @@ def test_a_running_action_whose_worker_is_silent_times_out_after_its_deadline() 
         EndAction("a0", TIMEOUT, silent),
         EndAction("a1", CANCELLED, "not run, because action n0 of task t ended as TIMEOUT"),
     )
-    assert cause(changes) == transition.Cause(reason=transition.Reason.ACTION_TIMEOUT, message=silent, action=acts[0])
+    assert cause(changes) == change.Cause(reason=change.Reason.ACTION_TIMEOUT, message=silent, action=acts[0])
 
 
 def test_a_running_action_ends_with_its_workflows_deadline() -> None:
     acts = [action(0, RUNNING, remaining_seconds=30.0)]
     assert transition.remaining_seconds(workflow(remaining=2.0), acts) == 2.0 + deadline.GRACE_SECONDS
     changes = transition.expire(workflow(remaining=-1.0), acts)
-    assert cause(changes).reason is transition.Reason.GLOBAL_TIMEOUT
+    assert cause(changes).reason is change.Reason.GLOBAL_TIMEOUT
 
 
 def test_a_workflow_whose_next_action_never_comes_ends_at_its_deadline() -> None:
@@ -269,7 +268,7 @@ def test_a_workflow_whose_next_action_never_comes_ends_at_its_deadline() -> None
     assert transition.expire(workflow(remaining=0.0), acts).steps == (
         EndAction("a1", CANCELLED, why),
         EndAction("a2", CANCELLED, why),
-        EndWorkflow(TIMEOUT, 1, transition.Cause(reason=transition.Reason.GLOBAL_TIMEOUT, message=why)),
+        EndWorkflow(TIMEOUT, 1, change.Cause(reason=change.Reason.GLOBAL_TIMEOUT, message=why)),
     )
 
 
@@ -321,7 +320,7 @@ def test_an_attempt_that_does_not_succeed_is_repeated_while_one_is_left() -> Non
         changes = report(workflow(remaining=60.0), before, heard(1, state, message="broken", exit_code=3))
         assert changes == Changes((RetryAction("a1", state, "broken", 3, 14),), 2)
     last = [before[0], action(1, RUNNING, attempt=3, retries=2), before[2]]
-    assert cause(report(workflow(), last, heard(1, FAILED))).reason is transition.Reason.ACTION_FAILED
+    assert cause(report(workflow(), last, heard(1, FAILED))).reason is change.Reason.ACTION_FAILED
 
 
 def test_a_silent_worker_costs_an_attempt_like_any_other_failure() -> None:
@@ -360,11 +359,11 @@ def test_a_deadline_between_two_actions_names_what_recovers_the_workflow() -> No
 
 
 def test_a_cause_says_what_recovers_the_workflow_or_why_nothing_does() -> None:
-    started = transition.Recovery(template="r", workflow_id="w2")
-    failed = transition.Recovery(template="r", error="it is gone")
+    started = change.Recovery(template="r", workflow_id="w2")
+    failed = change.Recovery(template="r", error="it is gone")
     for recovery, expected in (
         (started, {"template": "r", "workflow_id": "w2"}),
         (failed, {"template": "r", "error": "it is gone"}),
     ):
-        told = transition.Cause(reason=transition.Reason.ACTION_FAILED, message="", recovery=recovery)
+        told = change.Cause(reason=change.Reason.ACTION_FAILED, message="", recovery=recovery)
         assert told.as_document()["recovery"] == expected

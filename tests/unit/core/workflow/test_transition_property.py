@@ -31,8 +31,8 @@ from unit.core.workflow_model import (
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow import transition
-from tinkwell.core.workflow.transition import EndWorkflow, RetryAction
+from tinkwell.core.workflow import change, transition
+from tinkwell.core.workflow.change import EndWorkflow, RetryAction
 
 
 @given(sequences, st.integers(0, len(usual)), retries)
@@ -136,7 +136,7 @@ def test_what_one_action_and_the_number_of_successes_decide_is_what_all_actions_
 
 def test_all_of_a_usual_workflow_is_decided_by_single_actions() -> None:
     flow = workflow(PENDING)
-    acts: Sequence[transition.Action] = repeatable([0] * SIZE)
+    acts: Sequence[change.Action] = repeatable([0] * SIZE)
     for told in usual:
         assert isinstance(told, transition.Report)
         act = next(act for act in acts if act.id == told.action_id)

@@ -1,5 +1,7 @@
 """The command lines."""
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from support import other_account
 from tinkwell.client import errors
 from tinkwell.core.process_log import setup
 from tinkwell.core.workflow.decide import ALL_WORKERS
@@ -230,3 +233,31 @@ def test_an_option_for_containers_that_makes_no_sense_is_a_usage_error(
     result, settings = invoke(commands.provisioner, *arguments, env={"COLUMNS": "200"})
     assert (result.exit_code, settings) == (2, None)
     assert message in result.output
+
+
+def test_processes_run_as_the_account_that_is_named(invoke: Invoke) -> None:
+    _, settings = invoke(commands.provisioner)
+    assert settings.process_user is None
+    result, _ = invoke(commands.provisioner, "--process-user", "no-such-account")
+    assert result.exit_code == 2
+    assert "'no-such-account' is no account of this machine" in " ".join(result.output.split())
+
+
+@other_account.as_root
+def test_root_may_name_another_account(invoke: Invoke) -> None:
+    _, settings = invoke(commands.agent, "--id", ID, env={"TINKWELL_PROCESS_USER": other_account.NAME})
+    assert settings.process_user == other_account.found()
+
+
+HIDDEN = """
+import ctypes
+from unittest import mock
+from tinkwell.provisioner.app import commands, main
+with mock.patch.object(main, "start", lambda settings: print("dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))):
+    commands.provisioner(["--server", "localhost:1"])
+"""
+
+
+def test_a_provisioner_s_environment_and_memory_are_closed_to_its_own_account() -> None:
+    found = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout == "dumpable 0\n"

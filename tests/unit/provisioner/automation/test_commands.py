@@ -140,6 +140,19 @@ def test_the_last_try_at_each_effect_is_printed(tmp_path: Path) -> None:
     assert CliRunner().invoke(commands.automation, ["deliveries", "other", "--state-dir", str(tmp_path)]).output == ""
 
 
+def test_what_receivers_and_servers_say_is_not_obeyed_by_a_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "automation"
+    folder.mkdir()
+    (folder / "set.jsonl").write_text(line("a", "\x1b]0;t\x07\x9b2J\u202e\n", is_given_up=True) + "\n")
+    words = ["deliveries", "set", "--state-dir", str(tmp_path)]
+    shown = CliRunner().invoke(commands.automation, words).output
+    assert "\\x1b]0;t\\x07\\x9b2J\\u202e\\n" in shown
+    assert len(shown.splitlines()) == 1
+    told = CliRunner().invoke(commands.automation, [*words, "-o", "jsonl"]).output.removesuffix("\n")
+    assert told.isprintable()
+    assert json.loads(told)["outcome"] == "\x1b]0;t\x07\x9b2J\u202e\n"
+
+
 def test_all_that_failed_for_good_is_delivered_again_or_what_is_named(
     rules: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

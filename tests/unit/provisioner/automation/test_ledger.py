@@ -87,12 +87,59 @@ def test_the_sets_position_is_moved_last_since_rules_that_are_new_begin_there() 
 
 def test_a_condition_that_cannot_be_evaluated_is_logged_and_does_not_match(caplog: pytest.LogCaptureFixture) -> None:
     found = event(1, "workflow.timeout")
+    skipped: list[str] = []
     with caplog.at_level(logging.WARNING):
-        effects = begin().take(matching.Sight(found), at=BEGIN)
+        effects = begin().take(matching.Sight(found, skipped.append), at=BEGIN)
     assert [effect.rule.name for effect in effects] == ["every"]
     (record,) = caplog.records
     assert vars(record)["rule"] == "some"
     assert "some" in vars(record)["cause"]
+    assert skipped == ["some"]
+
+
+HEAVY = rules(
+    """
+name: set
+rules:
+  - name: one
+    on: {event_type: WORKFLOW_TIMEOUT}
+    if: event.data.text.matches('a')
+    do: {command: {argv: [one]}}
+  - name: late
+    expect:
+      after: {on: {event_type: WORKFLOW_STARTED}, if: "event.data.text.matches('b')"}
+      event: {on: {event_type: WORKFLOW_SUCCEEDED}}
+      within: 10s
+    do: {command: {argv: [two]}}
+"""
+)
+
+
+def test_a_condition_that_may_take_long_is_owed_until_it_is_known() -> None:
+    book = ledger.Ledger(HEAVY, dict.fromkeys(POSITIONS, 0))
+    sight = matching.Sight(event(1))
+    assert list(book.undecided(sight)) == []
+    (effect,) = book.take(sight, at=BEGIN)
+    assert effect.condition is not None
+    assert effect.condition.text == "event.data.text.matches('a')"
+    assert book.positions()["automation_set"] == 0
+    book.finish(effect)
+    assert book.positions()["automation_set"] == 1
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_what_is_expected_is_known_before_the_event_is_taken(*, holds: bool) -> None:
+    book = ledger.Ledger(HEAVY, dict.fromkeys(POSITIONS, 0))
+    sight = matching.Sight(event(1, "workflow.started"))
+    ((rule, condition),) = book.undecided(sight)
+    assert (rule, condition.text) == ("late", "event.data.text.matches('b')")
+    sight.decide(condition, holds=holds)
+    assert list(book.undecided(sight)) == []
+    assert book.take(sight, at=BEGIN) == []
+    assert book.open_count == holds
+    # What lies before its position is not asked for.
+    book = ledger.Ledger(HEAVY, {"automation_set": 0, "automation_set_late": 1})
+    assert list(book.undecided(matching.Sight(event(1, "workflow.started")))) == []
 
 
 @hypothesis.given(

@@ -45,6 +45,19 @@ def test_notes_stand_at_the_end_as_comments(cli: CommandLine) -> None:
     assert cli.ok("template", chart, "--is-upgrade") == "---\n# NOTES\n# 2\n#\n# Bye.\n"
 
 
+def test_nothing_of_a_chart_is_obeyed_by_a_terminal(cli: CommandLine) -> None:
+    strange = r"\x1b]0;t\x07\x9b2J\u202e"
+    config = f'resources:\n  a: {{type: acme/a, config: {{x: "{strange}"}}}}\n'
+    chart = cli.chart({"templates/a.yaml": config, "templates/NOTES.txt": "turned {{ '\\u202e' }}"})
+    text = cli.ok("template", chart)
+    assert text.replace("\n", "").isprintable()
+    assert text.endswith("# turned \\u202e\n")
+    found: Any = documents(text)[0]
+    meant = "\x1b]0;t\x07\x9b2J\u202e"
+    assert found["resources"]["a"]["config"] == {"x": meant}
+    assert cli.json("template", chart)["notes"].strip() == "turned \u202e"
+
+
 def test_the_release_is_what_is_said(cli: CommandLine) -> None:
     text = 'resources:\n  a: {type: acme/a, config: {x: "{{ release.namespace }}/{{ release.name }}"}}\n'
     chart = cli.chart({"templates/a.yaml": text})

@@ -26,6 +26,11 @@ def test_a_table_has_a_line_for_each_check_and_counts_them() -> None:
     assert not finding.has_failed(findings[:1])
 
 
+def test_what_an_image_printed_is_not_obeyed_by_a_terminal() -> None:
+    (_, line, _) = finding.table([Finding("state", Verdict.FAILED, "| \x1b]0;t\x07\x9b2J\u202e")])
+    assert line.endswith("| \\x1b]0;t\\x07\\x9b2J\\u202e")
+
+
 def test_bad_configs_have_a_field_too_many_one_of_another_type_and_none() -> None:
     assert dict(bad_config.of({"name": "a", "port": 1, "more": {}, "list": []})) == {
         "the unknown field no_such_field": {"name": "a", "port": 1, "more": {}, "list": [], "no_such_field": True},

@@ -1,12 +1,14 @@
 """The state directory."""
 
 import contextlib
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support import other_account
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.state_dir import state_dir
 
@@ -123,3 +125,73 @@ def test_what_a_death_left_half_done_is_swept(directory: state_dir.StateDir) -> 
     again = state_dir.StateDir.open(directory.path)
     assert not scrap.exists()
     directory._lock = again._lock
+
+
+@pytest.mark.parametrize("name", ["", "runs", "workflows", "claims"])
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "state" / name).mkdir(parents=True)
+    (tmp_path / "state" / name).chmod(0o777)
+    with pytest.raises(state_dir.StateError, match=r"other accounts may write there, for its mode is 0777: take that"):
+        state_dir.StateDir.open(tmp_path / "state")
+
+
+def test_a_link_in_place_of_a_folder_is_refused_and_one_to_the_directory_is_not(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "state")
+    with opened(tmp_path / "link") as directory:
+        assert directory.slot == 0
+    (tmp_path / "state" / "runs").rmdir()
+    (tmp_path / "state" / "runs").symlink_to(tmp_path)
+    with pytest.raises(
+        state_dir.StateError, match=r"runs cannot be used .*: it is no folder, or a link to one: remove it"
+    ):
+        state_dir.StateDir.open(tmp_path / "state")
+
+
+@other_account.as_root
+@pytest.mark.parametrize("name", ["", "runs"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_folder_of_another_account_is_refused(tmp_path: Path, name: str, is_link: bool) -> None:
+    other = other_account.found()
+    folder = tmp_path / "state" / name
+    folder.parent.mkdir(exist_ok=True)
+    if is_link:
+        (tmp_path / "elsewhere").mkdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.mkdir(exist_ok=True)
+    os.chown(folder, other.uid, other.gid, follow_symlinks=False)
+    with pytest.raises(state_dir.StateError, match=r"it belongs to another account|it is no folder, or a link to one"):
+        state_dir.StateDir.open(tmp_path / "state")
+
+
+@pytest.mark.parametrize("name", ["lock", "opening"])
+def test_no_link_is_opened_in_place_of_a_lock(tmp_path: Path, name: str) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / name).symlink_to(tmp_path / "victim")
+    with pytest.raises(state_dir.StateError, match="cannot be used"):
+        state_dir.StateDir.open(tmp_path / "state")
+    assert not (tmp_path / "victim").exists()
+
+
+def test_who_may_pass_through_lists_and_reads_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as directory:
+        directory.let_through()
+        folder = directory.workflow_dir(str(uuid.uuid4()), "worker")
+        folder.mkdir(parents=True)
+        assert directory.clear_way(folder)
+        assert not directory.clear_way(tmp_path)
+        directory.create_run(KEY, {"spec.json": b"{}"})
+        open_ = {path for path in tmp_path.rglob("*") if path.is_dir() and path.stat().st_mode & 0o077}
+        assert open_ - {folder} == {
+            directory.path,
+            directory.release_dir,
+            directory.path / "runs",
+            directory.run_dir(KEY),
+            directory.path / "workflows",
+            folder.parent,
+        }
+        assert {path.stat().st_mode & 0o777 for path in open_ - {folder}} == {0o711}
+        files = [path for path in directory.path.rglob("*") if path.is_file()]
+        assert len(files) > 3
+        assert not any(path.stat().st_mode & 0o077 for path in files)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 
 import pytest
@@ -45,3 +46,27 @@ def test_an_error_inside_of_groups_is_raised_by_itself() -> None:
 
     with pytest.raises(LookupError, match="the cause"):
         process.run(work())
+
+
+def test_as_many_files_may_be_open_as_the_system_allows() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def work() -> tuple[int, int]:
+        return resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, hard), hard))
+    try:
+        assert process.run(work()) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_limit_that_cannot_be_raised_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(kind: int, limits: tuple[int, int]) -> None:
+        raise ValueError("not allowed to raise maximum limit")
+
+    async def work() -> int:
+        return 42
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert process.run(work()) == 42

@@ -36,3 +36,18 @@ def test_only_what_trusted_proxies_have_added_counts(peer: str, forwarded: list[
 def test_what_a_proxy_adds_must_be_an_address(line: str) -> None:
     with pytest.raises(errors.InvalidField, match=r"X-Forwarded-For: .* is not an IP address"):
         caller.locate("10.0.0.1", [line], PROXIES)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("192.0.2.1", "192.0.2.1/32"),
+        ("::ffff:192.0.2.1", "192.0.2.1/32"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("::1", "::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_a_whole_network_of_ipv6_is_one_neighbourhood(address: str, expected: str) -> None:
+    assert str(caller.neighbourhood(caller.parse_address("address", address))) == expected

@@ -54,11 +54,19 @@ def test_two_answers_to_one_question_are_refused(authenticator: auth.Authenticat
         authenticator.authenticate(PUSH, [(key, "Bearer first"), (key, "Bearer first")])
 
 
-@pytest.mark.parametrize(
-    "method", ["/grpc.health.v1.Health/Check", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"]
-)
-def test_health_and_reflection_need_no_token(method: str) -> None:
+REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+
+
+@pytest.mark.parametrize("method", ["/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"])
+def test_health_checks_need_no_token(method: str) -> None:
     assert CLOSED.authenticate(method, []) == "anonymous"
+
+
+def test_reflection_needs_a_token_where_there_are_tokens() -> None:
+    with pytest.raises(auth.Unauthenticated):
+        CLOSED.authenticate(REFLECTION, [])
+    assert CLOSED.authenticate(REFLECTION, [("authorization", "Bearer first")]) == "ci"
+    assert OPEN.authenticate(REFLECTION, []) == "anonymous"
 
 
 @pytest.mark.parametrize("method", ["/tinkwell.grpc.health.v1/Push", "/grpc.healthy/Push", "/grpc/health./Push"])

@@ -73,7 +73,7 @@ async def follow(
     if chosen is not output.Format.TABLE:
         output.whole(document(tree), chosen)
     if followed[0].has_succeeded:
-        click.echo(summary.success(followed[0]), file=file, color=True)
+        click.echo(output.clean(summary.success(followed[0])), file=file)
     else:
         raise failure.Failure(*_sentences(followed, source))
 
@@ -115,7 +115,7 @@ async def write_tail(client: "Client", tree: release_tree.Tree, file: TextIO) ->
     except errors.Error:
         return  # the outcome matters more
     for text in tree.tail(node):
-        click.echo(output.clean(f"{node.path} | {text}"), file=file)
+        click.echo(f"{output.clean(node.path)} | {output.clean_output(text)}", file=file)
 
 
 def _say_detached(operation: "Operation") -> None:

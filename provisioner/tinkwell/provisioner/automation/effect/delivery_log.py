@@ -116,11 +116,11 @@ def target_of(action: rule.Action) -> str:
     """Name what an effect acts upon, without what may be secret: the path of a URL often is."""
     match action:
         case rule.StartWorkflow(template=template):
-            return f"workflow {template}"
+            return f"workflow {template.text}"
         case rule.PostWebhook(url=url):
             return rule.origin(url)
-        case rule.RunCommand(argv=argv):
-            return argv[0]
+        case rule.RunCommand(program=program):
+            return program
 
 
 def _now() -> str:

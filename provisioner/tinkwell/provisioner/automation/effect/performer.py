@@ -7,7 +7,7 @@ from typing import Protocol, assert_never
 
 from tinkwell.client import backoff
 from tinkwell.provisioner.automation.effect import attempt, delivery_log, program, tally, webhook, workflow
-from tinkwell.provisioner.automation.rule import model
+from tinkwell.provisioner.automation.rule import evaluation, model
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -53,6 +53,10 @@ class Performer:
                 await self._sleep(again_in)
                 number += 1
 
+    def skip(self, rule_name: str) -> None:
+        """Count an event that a rule is skipped for, since its condition cannot be evaluated."""
+        self.tallies[rule_name].skipped += 1
+
     async def _try(self, effect: model.Effect, number: int, pause: backoff.Backoff) -> float | None:
         """Try once; gives the seconds until the next try, None for none."""
         loop = asyncio.get_running_loop()
@@ -70,24 +74,26 @@ class Performer:
 
 
 @contextlib.asynccontextmanager
-async def open_doers(rules: model.RuleSet, api: workflow.WorkflowApi) -> AsyncIterator[dict[str, Doer]]:
+async def open_doers(
+    rules: model.RuleSet, api: workflow.WorkflowApi, evaluator: evaluation.Evaluator
+) -> AsyncIterator[dict[str, Doer]]:
     """Open what does the effects of each rule, by the rules' names."""
     async with contextlib.AsyncExitStack() as stack:
         doers: dict[str, Doer] = {}
         for each in rules.rules:
-            doers[each.name] = _doer(each, api)
+            doers[each.name] = _doer(each, api, evaluator)
             stack.push_async_callback(doers[each.name].close)
         yield doers
 
 
-def _doer(each: model.Rule, api: workflow.WorkflowApi) -> Doer:
+def _doer(each: model.Rule, api: workflow.WorkflowApi, evaluator: evaluation.Evaluator) -> Doer:
     match each.action:
         case model.StartWorkflow() as action:
-            return workflow.Starter(action, api)
+            return workflow.Starter(action, api, evaluator)
         case model.PostWebhook() as action:
-            return webhook.Webhook(action, concurrency=each.concurrency)
+            return webhook.Webhook(action, evaluator, concurrency=each.concurrency)
         case model.RunCommand() as action:
-            return program.Program(action)
+            return program.Program(action, evaluator)
         case _:
             assert_never(each.action)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tinkwell import client
 from tinkwell.client.watch.event import Event
 from tinkwell.provisioner.automation.effect import attempt, delivery_log, performer
-from tinkwell.provisioner.automation.rule import model
+from tinkwell.provisioner.automation.rule import evaluation, model
 
 # The event is there already, or it never comes.
 _EVENT_SECONDS = 30.0
@@ -28,7 +28,10 @@ async def redeliver(
     known = await asyncio.to_thread(delivery_log.latest, directory, rules.name)
     by_name = {each.name: each for each in rules.rules}
     loop = asyncio.get_running_loop()
-    async with performer.open_doers(rules, server.workflows) as doers:
+    async with (
+        evaluation.Evaluator() as evaluator,
+        performer.open_doers(rules, server.workflows, evaluator) as doers,
+    ):
         for key in keys:
             last = known.get(key)
             if last is None:

@@ -1,9 +1,9 @@
 """How much each rule has done, told in the program's log, since a provisioner has no page of metrics."""
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import NoReturn
 
 logger = logging.getLogger(__name__)
@@ -11,13 +11,17 @@ logger = logging.getLogger(__name__)
 SUMMARY_SECONDS = 300.0
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Tally:
-    """Counts the effects of one rule since its process began; `failed` are those that have failed for good."""
+    """Counts the effects of one rule since its process began; `failed` are those that have failed for good.
+
+    `skipped` are no effects but events for which its condition could not be evaluated.
+    """
 
     fired: int = 0
     done: int = 0
     failed: int = 0
+    skipped: int = 0
 
     @property
     def pending(self) -> int:
@@ -40,6 +44,6 @@ def _tell_new(rule_set: str, tallies: Mapping[str, Tally], told: dict[str, Tally
     for name, tally in tallies.items():
         # What hangs is told again each time.
         if tally != told[name] or tally.pending:
-            fields = {"fired": tally.fired, "done": tally.done, "failed": tally.failed, "pending": tally.pending}
-            logger.info("what a rule has done so far", extra={"rules": rule_set, "rule": name, **fields})
-            told[name] = replace(tally)
+            counts = {**dataclasses.asdict(tally), "pending": tally.pending}
+            logger.info("what a rule has done so far", extra={"rules": rule_set, "rule": name, **counts})
+            told[name] = dataclasses.replace(tally)

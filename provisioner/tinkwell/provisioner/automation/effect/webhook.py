@@ -11,7 +11,7 @@ import standardwebhooks
 
 from tinkwell.core.process_log import redaction
 from tinkwell.provisioner.automation.effect import attempt, cloud_event, guarded_transport
-from tinkwell.provisioner.automation.rule import expression, model
+from tinkwell.provisioner.automation.rule import evaluation, expression, model
 
 # A receiver may ask for patience, within bounds.
 MAX_RETRY_AFTER_SECONDS = 300.0
@@ -24,12 +24,14 @@ class Webhook:
     def __init__(
         self,
         action: model.PostWebhook,
+        evaluator: evaluation.Evaluator,
         *,
         concurrency: int,
         transport: httpx.AsyncBaseTransport | None = None,
         resolve: guarded_transport.Resolve = guarded_transport.resolve,
     ) -> None:
         self._action = action
+        self._evaluator = evaluator
         with contextlib.suppress(httpx.InvalidURL):  # each attempt tells of that
             # As the library writes it, which may not be how it was given.
             redaction.register(httpx.URL(action.url).raw_path.decode("ascii"))
@@ -52,12 +54,12 @@ class Webhook:
     async def attempt(self, effect: model.Effect) -> attempt.Attempt:
         """POST once."""
         try:
-            body, content_type = self._body(effect)
+            body, content_type = await self._body(effect)
+            own_headers = await self._headers(effect)
         except expression.ExpressionError as error:
             return attempt.hopeless(str(error))
         headers = {"content-type": content_type, "user-agent": "tinkwell"}
-        headers |= {name.lower(): value for name, value in self._action.headers.items()}
-        headers |= self._identity(effect.key, body)
+        headers |= own_headers | self._identity(effect.key, body)
         try:
             async with (
                 asyncio.timeout(self._action.timeout_seconds),
@@ -76,11 +78,19 @@ class Webhook:
         """Close all connections."""
         await self._client.aclose()
 
-    def _body(self, effect: model.Effect) -> tuple[bytes, str]:
+    async def _body(self, effect: model.Effect) -> tuple[bytes, str]:
         if not self._action.has_body:
             return cloud_event.encode(effect), cloud_event.CONTENT_TYPE
-        value = expression.fill_in(self._action.body, effect.event.to_json())
+        value = await self._evaluator.fill(self._action.body, effect.event)
         return json.dumps(value, allow_nan=False).encode(), "application/json"
+
+    async def _headers(self, effect: model.Effect) -> dict[str, str]:
+        found = await self._evaluator.texts(self._action.headers.values(), effect.event)
+        headers = {name.lower(): value for name, value in zip(self._action.headers, found, strict=True)}
+        for name, value in headers.items():
+            if not model.is_header(value):
+                raise expression.ExpressionError(f"the header {name} becomes {value[:50]!r}; {model.HEADER}")
+        return headers
 
     def _identity(self, key: str, body: bytes) -> dict[str, str]:
         """Return the headers that tell who sends this; without a secret only what a receiver needs to know again."""

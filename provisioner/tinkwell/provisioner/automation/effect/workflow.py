@@ -10,7 +10,7 @@ from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Workflow
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.provisioner.automation.effect import attempt
-from tinkwell.provisioner.automation.rule import expression, key
+from tinkwell.provisioner.automation.rule import evaluation, expression, key
 from tinkwell.provisioner.automation.rule import model as rule
 from tinkwell.provisioner.queue import retry
 
@@ -46,16 +46,18 @@ class WorkflowApi(Protocol):
 class Starter:
     """Starts a workflow for each effect of one rule, under an id that follows from the effect's key."""
 
-    def __init__(self, action: rule.StartWorkflow, api: WorkflowApi) -> None:
+    def __init__(self, action: rule.StartWorkflow, api: WorkflowApi, evaluator: evaluation.Evaluator) -> None:
         self._action = action
         self._api = api
+        self._evaluator = evaluator
 
     async def attempt(self, effect: rule.Effect) -> attempt.Attempt:
         """Ask once; raises an `errors.Error` of `FATAL`."""
         workflow_id = key.workflow_id(effect.key)
         try:
+            (template,) = await self._evaluator.texts([self._action.template], effect.event)
             devices = await self._devices(effect.event)
-            create = functools.partial(self._api.create, self._action.template, devices, id=workflow_id)
+            create = functools.partial(self._api.create, template, devices, id=workflow_id)
             created = await retry.until_answered(create, what="start a workflow", gives_up=_ANSWERS)
         except errors.AlreadyExists:
             # Nobody else derives this id: it was started, and its template has been changed or it was deleted since.
@@ -74,8 +76,8 @@ class Starter:
 
     async def _devices(self, event: Event) -> Mapping[str, str]:
         if self._action.devices is not None:
-            view = event.to_json()
-            return {name: text.string(view) for name, text in self._action.devices.items()}
+            values = await self._evaluator.texts(self._action.devices.values(), event)
+            return dict(zip(self._action.devices, values, strict=True))
         if event.resource_type is ResourceType.WORKFLOW:
             hardware: Mapping[str, str] = Workflow.from_json(event.data).hardware
             return hardware

@@ -42,7 +42,8 @@ def _action(action: model.Action) -> str:
             private = ", private addresses allowed" if hook.is_private_allowed else ""
             return f"POST to {target}, {signed}{private}, {_times(hook.attempts)}"
         case model.RunCommand() as command:
-            return f"run {' '.join(command.argv)}, {_times(command.attempts)}"
+            words = [command.program, *(text.text for text in command.arguments)]
+            return f"run {' '.join(words)}, {_times(command.attempts)}"
 
 
 def _times(attempts: int) -> str:

@@ -34,7 +34,7 @@ class Expected:
 class StartWorkflow:
     """Start a workflow; without `devices` for those of the event's own workflow."""
 
-    template: str
+    template: expression.Text
     devices: Mapping[str, expression.Text] | None
 
 
@@ -45,7 +45,7 @@ class PostWebhook:
     # Nothing that shows the object shows what is secret of it.
     url: str = field(repr=False)
     secret: str | None = field(repr=False)
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, expression.Text] = field(repr=False)
     body: expression.Node
     has_body: bool
     is_private_allowed: bool
@@ -55,12 +55,21 @@ class PostWebhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCommand:
-    """Run a program, with the event on its standard input."""
+    """Run a program, which is no text to be filled in, with the event on its standard input."""
 
-    argv: tuple[str, ...]
+    program: str
+    arguments: tuple[expression.Text, ...]
     environment: Mapping[str, str] = field(repr=False)
     timeout_seconds: float
     attempts: int
+
+
+HEADER = "a header has visible ASCII characters"
+
+
+def is_header(text: str) -> bool:
+    """Whether a text can be the value of a header."""
+    return text.isascii() and text.isprintable()
 
 
 def origin(url: str) -> str:
@@ -124,11 +133,15 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """One thing to do: what a rule does about an event, or about another's missing after it."""
+    """One thing to do: what a rule does about an event, or about another's missing after it.
+
+    With a `condition` it is done only if that holds, which may take long to find out.
+    """
 
     rule_set: str
     rule: Rule
     event: Event
+    condition: expression.Expression | None = None
 
     @property
     def key(self) -> str:

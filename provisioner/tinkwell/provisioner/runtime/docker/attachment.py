@@ -74,7 +74,10 @@ def _say_goodbye(secured: ssl.SSLSocket) -> None:
             try:
                 secured.unwrap()
             except ssl.SSLWantWriteError:
-                select.select([], [secured], [])
+                # Not select(), whose files must have small numbers.
+                writable = select.poll()
+                writable.register(secured, select.POLLOUT)
+                writable.poll()
             except ssl.SSLWantReadError:
                 return
             else:

@@ -1,24 +1,23 @@
 """Runs an image's entry point as a process of this machine, for development and for machines without an engine.
 
-It isolates nothing: a run sees and may change whatever the provisioner may. An image is a folder,
+It isolates nothing: a run sees and may change whatever the provisioner may, or another account that runs are started
+as. What the provisioner keeps to itself are its memory and its environment. An image is a folder,
 
     IMAGES/<name of the image, without registry, tag and digest>/run        or …/entrypoint
 
 and another entry point is another file of it. Nothing is mounted: a run knows a mount by its source, and volumes not at
 all. It begins in its `workdir`, else in its first mount, else in a folder that is removed with it. Each process has a
-supervisor of its own, `runtime.shim`, which outlives the provisioner and keeps the run in files, its input among
-them. So following a run means reading files, and adopting it means reading them again.
+supervisor of its own, `shim`, which outlives the provisioner and keeps the run in files, its input among them. So
+following a run means reading files, and adopting it means reading them again.
 """
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -27,8 +26,10 @@ from typing import Any, TypeVar
 
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import abandonable_thread, output, port, workspace
-from tinkwell.provisioner.runtime.process import image_folder, shim
-from tinkwell.provisioner.state_dir import state_dir
+from tinkwell.provisioner.runtime.process import identity, image_folder, offspring, shim, supervisor
+from tinkwell.provisioner.runtime.process.account import Account
+from tinkwell.provisioner.state_dir import document, state_dir
+from tinkwell.sandbox import secrecy
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -44,15 +45,24 @@ MAX_KEPT_BYTES = output.MAX_BYTES
 
 
 class ProcessRuntime:
-    """The runtime that starts processes. `images` is the folder that holds the images' folders."""
+    """The runtime that starts processes. `images` is the folder that holds the images' folders.
+
+    With an `account`, runs are started as that one, which only root can do. It gets at its own files alone.
+    """
 
     name = "process"
     engine_id = ""  # there is one for each state directory
     is_local = True
 
-    def __init__(self, directory: state_dir.StateDir, images: Path | None, *, threads: int = 4) -> None:
+    def __init__(
+        self, directory: state_dir.StateDir, images: Path | None, *, account: Account | None = None, threads: int = 4
+    ) -> None:
+        secrecy.hide()  # runs that are adopted are there already
+        if account is not None:
+            directory.let_through()
         self._directory = directory
         self._images = images
+        self._account = account
         self._threads = ThreadPoolExecutor(threads, "process-runtime")
 
     def seen_at(self, mount: port.Mount) -> str:
@@ -113,9 +123,12 @@ class ProcessRuntime:
             mount.provide()
             if not Path(mount.source).exists():
                 raise port.RunError(port.Reason.SPECIFICATION, f"{mount.source} is to be mounted and is not there")
+            if self._account is not None and self._directory.clear_way(Path(mount.source)):
+                self._account.give(Path(mount.source))
+                document.give(Path(mount.source))
         workspace.check(spec.files)
         path = self._directory.run_dir(spec.key)
-        described = _describe(spec, entry_point, path)
+        described = _describe(spec, entry_point, path, self._account)
         # Nobody asks what a workflow's image was, so it is not looked at file by file.
         if spec.key.kind is RunKind.RELEASE:
             described["image_id"] = image_folder.identity(folder)
@@ -209,7 +222,7 @@ class ProcessRun:
         return None
 
     async def _supervisor_death(self) -> None:
-        handle = await _call(self._threads, lambda: self._open("shim"))
+        handle = await _call(self._threads, lambda: identity.open_handle(self._recorded("shim")))
         if handle is None:
             return
         is_dead = asyncio.Event()
@@ -255,50 +268,12 @@ class ProcessRun:
         return port.Exit(code=found["code"], seconds=found["seconds"])
 
     def _kill(self) -> None:
-        """Ask the supervisor to kill the process, or kill the group of a process that has lost its supervisor."""
-        if self._signal("shim", signal.SIGTERM):
-            return
-        if pid := self._living("process"):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-
-    def _signal(self, name: str, number: signal.Signals) -> bool:
-        """Signal a recorded process; False when it is dead."""
-        handle = self._open(name)
-        if handle is None:
-            return False
-        try:
-            signal.pidfd_send_signal(handle, number)
-        except ProcessLookupError:
-            return False
-        finally:
-            os.close(handle)
-        return True
-
-    def _open(self, name: str) -> int | None:
-        """Open a handle of the very process that was recorded, readable when it dies; None when it is dead."""
-        if not (pid := self._living(name)):
-            return None
-        try:
-            handle = os.pidfd_open(pid)
-        except ProcessLookupError:
-            return None
-        if self._living(name):
-            return handle
-        os.close(handle)
-        return None
+        """Ask the supervisor to kill the process, or kill what is left of a process that has lost its supervisor."""
+        if not identity.send_signal(self._recorded("shim"), signal.SIGTERM):
+            offspring.kill_tree(self._recorded("process"))
 
     def _alive(self, name: str) -> bool:
-        return self._living(name) != 0
-
-    def _living(self, name: str) -> int:
-        """Return the pid of a recorded process, 0 where none is recorded or it is dead.
-
-        The record is read once, for the run may be removed meanwhile: as a group to kill, 0 would be our own.
-        """
-        recorded = self._recorded(name)
-        fields = recorded.split()
-        return int(fields[1]) if fields and shim.identity(int(fields[1])) == recorded else 0
+        return identity.living(self._recorded(name)) != 0
 
     def _recorded(self, name: str) -> str:
         try:
@@ -315,7 +290,7 @@ async def _call(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
         raise port.RunError(port.Reason.UNAVAILABLE, f"the process runtime cannot use its files: {error}") from error
 
 
-def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, Any]:
+def _describe(spec: port.RunSpec, entry_point: Path, path: Path, account: Account | None) -> dict[str, Any]:
     """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
     mounted = next((each.source for each in spec.mounts), "")
     directory = spec.workdir or mounted or shim.WORKSPACE
@@ -325,6 +300,7 @@ def _describe(spec: port.RunSpec, entry_point: Path, path: Path) -> dict[str, An
         # What images of this runtime bring along are programs of this machine, wherever the provisioner finds its own.
         "environment": {"PATH": os.environ.get("PATH", shim.DEFAULT_PATH)} | spec.variables(),
         "directory": shim.WORKSPACE if directory == str(path / shim.WORKSPACE) else directory,
+        "account": None if account is None else account.numbers,
         "stdin": "" if spec.stdin is None else str(path / shim.STDIN),
         "answer_bytes": spec.answer_bytes,
         "max_bytes": MAX_KEPT_BYTES,
@@ -344,11 +320,14 @@ def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
 
 
 def _launch(path: Path) -> None:
-    """Start the supervisor; it belongs to nobody, so no child is left to reap. Raises `subprocess.TimeoutExpired`."""
-    command = [sys.executable, "-I", "-S", "-X", "utf8", shim.__file__, str(path)]
+    """Start the supervisor; it belongs to nobody, so no child is left to reap. Raises `subprocess.TimeoutExpired`.
+
+    It has no environment, since what it runs could read that.
+    """
+    command = supervisor.command("shim", str(path))
     try:
         launcher = subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={}
         )
     except OSError as error:
         raise port.RunError(port.Reason.UNAVAILABLE, f"the process's supervisor did not start: {error}") from error

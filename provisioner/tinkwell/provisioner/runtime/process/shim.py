@@ -1,34 +1,35 @@
 """Stands between the provisioner and one process: starts it, keeps its output, and writes down how it ended.
 
-Run as `python -I -S -X utf8 shim.py RUN_DIR`: it imports nothing but the standard library, and little of that, so that
-it starts within some 20 ms. It forks. The first process waits until the entry point runs and exits, with 1 and a
-sentence on stderr where it does not run. The second belongs to nobody, so it and what it keeps outlive the provisioner.
+Run by `supervisor.command("shim", RUN_DIR)`. It forks. The first process waits until the entry point runs and exits,
+with 1 and a sentence on stderr where it does not run. The second belongs to nobody, so it and what it keeps outlive the
+provisioner.
 
-    RUN_DIR/spec.json    read: {"argv": […], "environment": {…}, "directory": "…", "stdin": "…", "answer_bytes": N,
-                         "max_bytes": N, …}
+    RUN_DIR/spec.json    read: {"argv": […], "environment": {…}, "directory": "…", "account": [UID, GID, [GID, …]] or
+                         null for this one, "stdin": "…", "answer_bytes": N, "max_bytes": N, …}
     RUN_DIR/stdin        what the entry point reads, if it is to read anything; removed as soon as that has it open
     RUN_DIR/workspace    a folder to begin in, if there is no other; there already if the run is given files
-    RUN_DIR/shim         written first: which process this is, see `identity`
-    RUN_DIR/process      written next: which process the entry point is
+    RUN_DIR/shim         written first: the name of this process, see `identity`
+    RUN_DIR/process      written next: the name of the entry point's process
     RUN_DIR/output       frames, as `runtime.output` reads them: the first ones, and when the run is over the last ones
     RUN_DIR/answer       stdout, if `answer_bytes` are asked for, and then the frames are of stderr alone. It is kept up
                          to one byte more than that, which kills the process, and is removed where the disk is full
     RUN_DIR/exit         written last, at once: {"code": N, "seconds": N}; a killed process has 128 + the signal
 
-SIGTERM kills the process and all of its group. So does its end: a run is over when its entry point is.
+SIGTERM kills the process and all that it has started. So does its end: a run is over when its entry point is. What the
+process has started is known whatever sessions and groups it has made for itself, see `offspring`.
 """
 
 import json
 import os
 import select
 import signal
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from tinkwell.provisioner.runtime.process import identity, offspring, spawn
+from tinkwell.provisioner.runtime.process.spawn import CHUNK_BYTES, STDERR, STDOUT
 
 SPEC, STDIN, ANSWER, WORKSPACE = "spec.json", "stdin", "answer", "workspace"
-CHUNK_BYTES = 64 * 1024
-STDOUT, STDERR = 1, 2
 # A stream that says how many lines and bytes were left out before what follows.
 GAP = 255
 HEADER_BYTES = 8
@@ -37,24 +38,9 @@ STARTED = b"started"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def identity(pid: int) -> str:
-    """Name a process so that no other ever has the name: boot, pid, and when it started. Empty when it is dead.
-
-    A pid alone would name some stranger, once the process is gone and its number is given out again.
-    """
-    try:
-        with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # noqa: PTH123  (pathlib would double the start-up time)
-            boot = file.read().decode().strip()
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-            fields = file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-    state, started = fields[0], fields[19]
-    return "" if state in (b"Z", b"X") else f"{boot} {pid} {started.decode()}"
-
-
-def main(directory: str) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Start the run that is described in the directory; the exit code is that of the waiting first process."""
+    (directory,) = arguments
     os.chdir(directory)
     reader, writer = os.pipe()
     if os.fork():
@@ -78,70 +64,70 @@ def _supervise(directory: str, writer: int) -> None:
     """Run the process to its end; `writer` is told when it has started, and closed."""
     with open(SPEC, "rb") as file:  # noqa: PTH123
         spec = json.load(file)
-    if spec["directory"] == WORKSPACE and not os.path.isdir(WORKSPACE):  # noqa: PTH112
-        os.mkdir(WORKSPACE, 0o700)  # noqa: PTH102
+    if spec["directory"] == WORKSPACE:
+        _provide_workspace(spec["account"])
     # By its whole path, so that nothing begins in a folder that has been taken away to be removed.
-    _write(f"{directory}/shim", identity(os.getpid()))
-    home = os.open(".", os.O_RDONLY)
-    wakeup = _catch_signals()
+    _write(f"{directory}/shim", identity.of(os.getpid()))
+    offspring.adopt()
+    wakeup = spawn.catch_signals()
     (out, out_writer), (err, err_writer) = os.pipe(), os.pipe()
-    os.chdir(spec["directory"])
     began = time.monotonic()
-    pid = _spawn(spec["argv"], spec["environment"], spec["stdin"] or "/dev/null", out_writer, err_writer)
-    os.fchdir(home)
-    os.close(home)
+    pid = spawn.spawn(
+        spec["argv"],
+        spec["environment"],
+        out=out_writer,
+        err=err_writer,
+        stdin=spec["stdin"] or "/dev/null",
+        directory=spec["directory"],
+        account=spec["account"],
+    )
     if spec["stdin"]:
         os.unlink(STDIN)  # noqa: PTH108
-    _write("process", identity(pid))
+    _write("process", identity.of(pid))
     os.write(writer, STARTED)
     for descriptor in (writer, out_writer, err_writer):
         os.close(descriptor)
     recorder = _Recorder("output", spec["max_bytes"])
+    answer = _Answer(ANSWER, spec["answer_bytes"], pid) if spec["answer_bytes"] else None
     takers: dict[int, Callable[[bytes], None]] = {
-        out: lambda chunk: recorder.write(STDOUT, chunk),
+        out: answer.take if answer else lambda chunk: recorder.write(STDOUT, chunk),
         err: lambda chunk: recorder.write(STDERR, chunk),
     }
-    if spec["answer_bytes"]:
-        takers[out] = _Answer(ANSWER, spec["answer_bytes"], pid).take
-    _record(pid, takers, wakeup)
+    code = os.waitstatus_to_exitcode(_record(pid, takers, wakeup))
     recorder.finish()
-    status = os.waitpid(pid, 0)[1]
-    code = os.waitstatus_to_exitcode(status)
     result = {"code": 128 - code if code < 0 else code, "seconds": round(time.monotonic() - began, 3)}
     _write("exit", json.dumps(result))
 
 
-def _spawn(argv: list[str], environment: dict[str, str], stdin: str, out: int, err: int) -> int:
-    """Start the process, in a group of its own, with a file to read and descriptors to write to."""
-    return os.posix_spawn(
-        argv[0],
-        argv,
-        environment,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_DUP2, out, STDOUT),
-            (os.POSIX_SPAWN_DUP2, err, STDERR),
-        ],
-        setpgroup=0,
-        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these, and a child would inherit that
-    )
+def _provide_workspace(account: spawn.Account | None) -> None:
+    """Make the workspace, and give it to who runs there; nobody else can get at it yet."""
+    if not os.path.isdir(WORKSPACE):  # noqa: PTH112
+        os.mkdir(WORKSPACE, 0o700)  # noqa: PTH102
+    if account is not None:
+        for path, _, files in os.walk(WORKSPACE):
+            for each in (path, *(f"{path}/{name}" for name in files)):
+                os.chown(each, account[0], account[1], follow_symlinks=False)
 
 
-def _record(pid: int, pipes: dict[int, Callable[[bytes], None]], wakeup: int) -> None:
-    """Keep the output until the process has ended, kill what it left behind, and keep what is still in the pipes."""
-    is_over = False
-    while not is_over:
+def _record(pid: int, pipes: dict[int, Callable[[bytes], None]], wakeup: int) -> int:
+    """Keep the output until the process has ended, kill what it left behind, and keep what is still in the pipes.
+
+    Returns the status with which the process ended.
+    """
+    # The process stays a zombie, so its pid and group are nobody else's until it is reaped.
+    while not offspring.has_ended(pid):
         for descriptor in select.select([*pipes, wakeup], [], [])[0]:
             if descriptor != wakeup:
                 _copy(descriptor, pipes)
             elif signal.SIGTERM in os.read(wakeup, CHUNK_BYTES):
-                _kill_group(pid)
-        # The process stays a zombie, so its pid and group are nobody else's until it is reaped.
-        is_over = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    _kill_group(pid)
+                offspring.kill_child(pid)
+    offspring.kill_child(pid)
+    status = os.waitpid(pid, 0)[1]
+    offspring.end_all()
     while pipes and (ready := select.select([*pipes], [], [], 0)[0]):
         for descriptor in ready:
             _copy(descriptor, pipes)
+    return status
 
 
 def _copy(descriptor: int, pipes: dict[int, Callable[[bytes], None]]) -> None:
@@ -231,24 +217,7 @@ class _Answer:
             self._room = 0
             os.unlink(self._name)  # noqa: PTH108
         if not self._room:
-            _kill_group(self._pid)
-
-
-def _catch_signals() -> int:
-    """Turn SIGCHLD and SIGTERM into bytes that can be selected on."""
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
-    return reader
-
-
-def _kill_group(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+            offspring.kill_child(self._pid)
 
 
 def _detach() -> None:
@@ -265,7 +234,3 @@ def _write(name: str, text: str) -> None:
     os.write(descriptor, text.encode())
     os.close(descriptor)
     os.rename(f"{name}.new", name)  # noqa: PTH104
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

@@ -1,32 +1,42 @@
 """Where an embedded cluster keeps its files, and who may touch them.
 
-    STATE_DIR/postgres.lock       held by the process that runs the cluster
+    STATE_DIR/                    belongs to this process's account; others may not write there
+    STATE_DIR/postgres.lock       held by the process that runs the cluster; nobody else may read, and so hold, it
     STATE_DIR/postgres/           entered by anyone, written by this process's account alone
         data/  socket/            PostgreSQL's account alone
         programs/                 a copy, only where PostgreSQL's account cannot read the installed ones
         hba.conf  ident.conf      read by PostgreSQL
-        server.log
+        server.log                statements that failed are in it, so it is for this process's account alone
 
 A process that runs as root hands `data` and `socket` to another account, and never writes into them, since that account
-could lead it elsewhere by a link. Where that account cannot reach STATE_DIR, as below a private directory of root,
+could lead it elsewhere by a link. For the same reason it works in no folder that others own or may write to, and opens
+no link as one of its own files. Where that account cannot reach STATE_DIR, as below a private directory of root,
 `STATE_DIR/postgres` is a link to a directory in /var/lib/tinkwell, and everything else stays the same.
 """
 
+import errno
 import fcntl
+import logging
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from tinkwell.core.value import ownership
 from tinkwell.server.app.dev import account
 from tinkwell.server.app.dev.account import Account
 
+logger = logging.getLogger(__name__)
+
 _ELSEWHERE = Path("/var/lib/tinkwell")
 _LONGEST_SOCKET_BYTES = 107
+_SMALL_BYTES = 4096
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+-]+")
 
 
@@ -52,6 +62,10 @@ class Place:
         """What PostgreSQL writes; begun anew by each start."""
         return self.root / "server.log"
 
+    def new_log(self) -> IO[bytes]:
+        """Begin the log anew, for this process's account alone to read; raises `NotAvailable`."""
+        return open_own(self.log, mode=0o600)
+
     def private_directory(self, name: str) -> Path:
         """Make an empty directory that PostgreSQL's account alone can use."""
         directory = self.root / name
@@ -68,6 +82,8 @@ def claim(state_dir: Path) -> Iterator[Place]:
     with ExitStack() as stack:
         try:
             _make_directory(state_dir)
+            check_owner(state_dir)
+            _look_above(state_dir.resolve())
             stack.enter_context(_locked(state_dir / "postgres.lock"))
             root, user = _root(state_dir / "postgres")
             socket = stack.enter_context(_socket_directory(root, user))
@@ -90,17 +106,67 @@ def temporary(parent: Path | None = None) -> Iterator[Path]:
         shutil.rmtree(state_dir, ignore_errors=True)
 
 
+def check_owner(folder: Path) -> None:
+    """Raise `NotAvailable` for a folder that other accounts may change, or a link to one that they have made."""
+    known = folder.lstat()
+    fault = ""
+    if stat.S_ISLNK(known.st_mode):
+        fault = ownership.fault(owner=known.st_uid, mode=0, account=os.geteuid())
+        known = folder.stat()
+    fault = fault or ownership.fault(owner=known.st_uid, mode=known.st_mode, account=os.geteuid())
+    if fault:
+        raise NotAvailable(f"{folder} cannot be used to keep state in: {fault}")
+
+
+def _look_above(state_dir: Path) -> None:
+    """Say so where others may put another folder in the place of the state directory, though that is safe by itself."""
+    for above in state_dir.parents:
+        known = above.stat()
+        # Where the sticky bit is set, as in /tmp, everybody leaves what is another one's in its place.
+        mode = 0 if known.st_mode & stat.S_ISVTX else known.st_mode & stat.S_IWOTH
+        if ownership.fault(owner=known.st_uid, mode=mode, account=os.geteuid()):
+            logger.warning(
+                "other accounts may replace the state directory, since a folder above it is theirs to change",
+                extra={"state_dir": state_dir, "folder": above},
+            )
+            return
+
+
+def open_own(path: Path, *, mode: int, is_new: bool = True) -> IO[bytes]:
+    """Open one of this account's own files to write, which is made empty if it is to be new; raises `NotAvailable`.
+
+    It has the mode then, whatever it was. A link is not followed.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags | (os.O_TRUNC if is_new else 0), mode)
+        os.fchmod(descriptor, mode)
+    except OSError as error:
+        reason = "it is a link: remove it" if error.errno == errno.ELOOP else error.strerror
+        raise NotAvailable(f"{path} cannot be written: {reason}") from error
+    return os.fdopen(descriptor, "r+b")
+
+
+def read_foreign(path: Path) -> str:
+    """Read the beginning of a small text that the account of PostgreSQL keeps; raises `OSError`.
+
+    That account may have put something else in its place: a link is not followed, and nothing is waited for.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_SMALL_BYTES).decode(errors="replace")
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    with path.open("a+") as lock:
+    with open_own(path, mode=0o600, is_new=False) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            lock.seek(0)
-            holder = lock.read().strip() or "unknown"
+            holder = lock.read().decode(errors="replace").strip() or "unknown"
             raise NotAvailable(f"{path.parent} is in use by another tinkwell (process {holder})") from error
         lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
+        lock.write(f"{os.getpid()}\n".encode())
         lock.flush()
         yield
 
@@ -110,9 +176,10 @@ def _root(home: Path) -> tuple[Path, Account]:
         home.unlink()
     if not home.exists():
         _make_directory(home)
+    check_owner(home)
     root = home.resolve()
     data = root / "data"
-    owner = data.stat().st_uid if data.exists() else None
+    owner = _owner_of_data(data)
     if owner is not None and os.geteuid() not in (0, owner):
         raise NotAvailable(f"{data} belongs to another account: choose another state directory")
     user = account.unprivileged(owner=owner)
@@ -125,8 +192,19 @@ def _root(home: Path) -> tuple[Path, Account]:
     return home.resolve(), user
 
 
+def _owner_of_data(data: Path) -> int | None:
+    try:
+        known = data.lstat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISDIR(known.st_mode):
+        raise NotAvailable(f"{data} is no folder, or a link to one: remove it, or choose another state directory")
+    return known.st_uid
+
+
 def _elsewhere() -> Path:
     _make_directory(_ELSEWHERE)
+    check_owner(_ELSEWHERE)
     directory = Path(tempfile.mkdtemp(prefix="dev-", dir=_ELSEWHERE))
     directory.chmod(_mode())
     return directory
@@ -152,7 +230,7 @@ def _socket_directory(root: Path, user: Account) -> Iterator[Path]:
     directory = wanted if is_usable else Path(tempfile.mkdtemp(prefix="tinkwell-", dir="/tmp"))
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
-        os.chown(directory, user.uid, user.gid)
+        os.chown(directory, user.uid, user.gid, follow_symlinks=False)
         yield directory
     finally:
         if directory != wanted:

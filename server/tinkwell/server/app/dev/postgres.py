@@ -91,7 +91,7 @@ async def _create(found: Binaries, where: Place, *, durable: bool) -> None:
     options = ["--username", _USER, "--encoding=UTF8", "--locale=C.UTF-8", "--auth=peer", "--no-instructions"]
     if not durable:
         options.append("--no-sync")
-    with where.log.open("wb") as log:
+    with where.new_log() as log:
         process = await child.start(
             [found.program("initdb"), "-D", str(target), *options],
             death_signal=signal.SIGKILL,
@@ -112,7 +112,9 @@ async def _create(found: Binaries, where: Place, *, durable: bool) -> None:
 
 
 def _check_version(found: Binaries, where: Place) -> None:
-    major = (where.data / "PG_VERSION").read_text().strip()
+    major = place.read_foreign(where.data / "PG_VERSION").strip()
+    if not major.isdecimal():
+        raise NotRunning(f"{where.data} holds no cluster of PostgreSQL: its PG_VERSION is no number")
     if major != str(found.major):
         raise NotRunning(
             f"{where.data} was made by PostgreSQL {major}, but {found.directory} is {found.version}: "
@@ -137,7 +139,7 @@ async def _wait_for_predecessor(where: Place) -> None:
 
 def _running(pid_file: Path) -> int | None:
     try:
-        pid = int(pid_file.read_text().split("\n", 1)[0])
+        pid = int(place.read_foreign(pid_file).split("\n", 1)[0])
         works_in = Path(f"/proc/{pid}/cwd").readlink()
     except (OSError, ValueError):
         return None
@@ -157,7 +159,7 @@ async def _start(found: Binaries, where: Place, *, durable: bool, roles: Sequenc
         "ident_file": str(ident),
     }
     options = [text for name, value in settings.items() for text in ("-c", f"{name}={value}")]
-    with where.log.open("wb") as log:
+    with where.new_log() as log:
         return await child.start(
             [found.program("postgres"), "-D", str(where.data), *options],
             death_signal=signal.SIGINT,
@@ -168,8 +170,8 @@ async def _start(found: Binaries, where: Place, *, durable: bool, roles: Sequenc
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o644)
+    with place.open_own(path, mode=0o644) as file:
+        file.write(text.encode())
 
 
 def _url(where: Place) -> str:

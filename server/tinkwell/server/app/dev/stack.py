@@ -7,6 +7,7 @@ database. Whatever fails takes the rest down, apart from the provisioner, which 
 import asyncio
 import logging
 import os
+import pwd
 import random
 import secrets
 import signal
@@ -19,9 +20,10 @@ from pathlib import Path
 import pydantic
 
 from tinkwell.core.process_log import redaction
+from tinkwell.sandbox import secrecy
 from tinkwell.server import settings
 from tinkwell.server.app import main
-from tinkwell.server.app.dev import child, place, postgres
+from tinkwell.server.app.dev import child, neighbor, place, postgres
 from tinkwell.server.database import schema
 from tinkwell.server.secret import keys
 from tinkwell.server.settings import Settings
@@ -30,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _PROVISIONER = "provisioner"
 _KEYS = "secret.keys"
+_SHOWN_ACCOUNTS = 5
 _STOP_SECONDS = 15
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -65,6 +68,8 @@ class Addresses:
 
 async def run(options: Options, *, ready: Callable[[Addresses], None]) -> None:
     """Run until cancelled; `ready` is called once, when calls are accepted."""
+    # What the provisioner runs as processes has the same account, and no business with our keys and tokens.
+    secrecy.hide()
     with place.temporary() if options.state_dir is None else nullcontext(options.state_dir) as state_dir:
         async with postgres.embedded(state_dir, bin_dir=options.bin_dir) as cluster:
             await schema.upgrade(cluster.url)
@@ -79,6 +84,8 @@ async def _serve_and_provision(
     loaded = settings.load(database_url=database_url, port=options.port, http_port=options.http_port)
     chosen, environment = _admit_provisioner(_with_keys(loaded, state_dir))
     async with _serving(chosen) as addresses:
+        if not chosen.tokens:
+            _tell_neighbors()
         ready(Addresses(addresses.grpc, addresses.http, database_url))
         await _keep_provisioning(_command(options, addresses.grpc, state_dir / _PROVISIONER), environment)
 
@@ -106,6 +113,16 @@ def _admit_provisioner(chosen: Settings) -> tuple[Settings, Mapping[str, str]]:
     redaction.register(token)
     tokens = {**chosen.tokens, _PROVISIONER: pydantic.SecretStr(token)}
     return chosen.model_copy(update={"tokens": tokens}), {**environment, "TINKWELL_TOKEN": token}
+
+
+def _tell_neighbors() -> None:
+    """Say so where other accounts may use the server, and so have this one run something."""
+    if others := neighbor.find(pwd.getpwall(), own=os.geteuid()):
+        logger.warning(
+            "other accounts of this machine may use this server, and run actions by it as this account: "
+            "set TINKWELL_TOKENS to admit only who has a token",
+            extra={"accounts": ", ".join(others[:_SHOWN_ACCOUNTS]) + (" …" if len(others) > _SHOWN_ACCOUNTS else "")},
+        )
 
 
 @asynccontextmanager

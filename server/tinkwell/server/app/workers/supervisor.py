@@ -22,10 +22,8 @@ import pydantic
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tinkwell.server.app import main
-from tinkwell.server.app.http_application import create_application
+from tinkwell.server.app.http_application import create_application, create_listener
 from tinkwell.server.app.workers import exposition, member, port
-from tinkwell.server.http import certificate
-from tinkwell.server.http.listener import HttpListener
 from tinkwell.server.http.probe import Checks, Probe
 from tinkwell.server.settings import Settings
 
@@ -61,8 +59,7 @@ async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], co
         phone_home = await held.enter_async_context(main.open_phone_home(settings))
         application = create_application(_probe(keepers), version=metadata.version("tinkwell"), phone_home=phone_home)
         serves = asyncio.Event()
-        certificate.add_to(application, settings.tink_bundle, serves=serves)
-        http = HttpListener(application, host=settings.host, port=settings.http_port)
+        http = create_listener(application, settings, serves=serves)
         async with http.listen() as http_address, asyncio.TaskGroup() as tasks:
             for keeper in keepers:
                 tasks.create_task(keeper.run(), name=f"worker-{keeper.worker}")

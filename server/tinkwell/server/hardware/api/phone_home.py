@@ -2,12 +2,20 @@
 
 The body is a JSON object or a form, and goes into the event as it is. `id` and `mac` in it are checked against the
 machine that has the caller's address.
+
+Anybody may call, so whatever can be refused is refused before the body is read, and nobody can take all of anything:
+
+    a web page ─▶ kind and length ─▶ rate of the address ─▶ whose address? ─▶ rate of the machine ─▶ body ─▶ record
 """
 
 import asyncio
+import collections
+import ipaddress
+import math
+import time
 import urllib.parse
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -17,11 +25,21 @@ from tinkwell.core.value import document
 from tinkwell.server.hardware.service.enrolment import Answered, Call, WrongMachine
 from tinkwell.server.hardware.service.operations import MAX_CALL_BYTES
 from tinkwell.server.http import caller
+from tinkwell.server.http.rate import Rate
+
+T = TypeVar("T")
 
 MAX_FIELDS = 1_000
-# Calls that use the database at once, so that most of its connections are left for others, and those that may wait.
+# Calls that use the database at once, so that most of its connections are left for others, and those that may wait: all
+# together, and from one neighbourhood, as `http.caller` has it.
 _AT_ONCE = 4
 _MAX_CALLS = 200
+_MAX_NEIGHBOURS = 100
+# Calls and bytes of a machine are durable events, which take room in the database. Calls from an address that is
+# nobody's only cost a look at it.
+_CALLS, _CALLS_PER_SECOND = 20, 1.0
+_BYTES, _BYTES_PER_SECOND = 4 * MAX_CALL_BYTES, MAX_CALL_BYTES / 8
+_LOOKS, _LOOKS_PER_SECOND = 40, 4.0
 _BODY_SECONDS = 10
 _ANSWER_SECONDS = 10
 
@@ -42,6 +60,9 @@ _STATUS: Mapping[type[errors.TinkwellError], int] = {
 class Calls(Protocol):
     """What takes the calls."""
 
+    async def whose(self, address: str) -> str:
+        """Return the id of the machine with an address, empty for one that is to be made."""
+
     async def take(self, call: Call) -> Answered:
         """Record a call."""
 
@@ -49,58 +70,103 @@ class Calls(Protocol):
 class PhoneHome:
     """The endpoint."""
 
-    def __init__(self, calls: Calls, *, proxies: Sequence[caller.Network] = ()) -> None:
+    def __init__(
+        self, calls: Calls, *, proxies: Sequence[caller.Network] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._calls = calls
         self._proxies = proxies
         self._turn = asyncio.Semaphore(_AT_ONCE)
-        self._open = 0
+        # Calls that use the database, or wait for their turn, by neighbourhood.
+        self._open: collections.Counter[caller.Network] = collections.Counter()
+        self._looks: Rate[str] = Rate(burst=_LOOKS, per_second=_LOOKS_PER_SECOND, clock=clock)
+        # By the machine's id, or by the address of one that is to be made.
+        self._rates: Rate[str] = Rate(burst=_CALLS, per_second=_CALLS_PER_SECOND, clock=clock)
+        self._bytes: Rate[str] = Rate(burst=_BYTES, per_second=_BYTES_PER_SECOND, clock=clock)
 
     async def answer(self, request: Request) -> JSONResponse:
         """Answer a request, with the revision or with what is wrong."""
-        if self._open >= _MAX_CALLS:
-            return _refused(429, "too many machines call at once; try again in a moment")
-        self._open += 1
         try:
             return await self._answer(request)
-        except _BadBody as error:
-            return _refused(error.status, str(error))
+        except _Refused as error:
+            return _refusal(error.status, str(error), retry_seconds=error.retry_seconds)
         except errors.NotFound as error:
-            return _refused(404, f"no machine has the address {error.resource_id}, from which this call came")
+            return _refusal(404, f"no machine has the address {error.resource_id}, from which this call came")
         except errors.TinkwellError as error:
-            return _refused(next(status for kind, status in _STATUS.items() if isinstance(error, kind)), str(error))
-        finally:
-            self._open -= 1
+            return _refusal(next(status for kind, status in _STATUS.items() if isinstance(error, kind)), str(error))
 
     async def _answer(self, request: Request) -> JSONResponse:
+        _check_sender(request)
+        kind = _kind(request)
+        _check_length(request)
         peer = request.client.host if request.client else ""
         address = caller.locate(peer, request.headers.getlist("x-forwarded-for"), self._proxies)
-        text, fields = _parse(_kind(request), await _body(request))
+        _check_rate(self._looks.take(address))
+        machine = await self._ask(address, lambda: self._calls.whose(address)) or address
+        _check_rate(self._rates.take(machine))
+        body = await _body(request)
+        _check_rate(self._bytes.take(machine, len(body)))
+        text, fields = _parse(kind, body)
         call = Call(address=address, hardware_id=_text_of(fields, "id"), mac=_text_of(fields, "mac"), data=text)
-        try:
-            async with asyncio.timeout(_ANSWER_SECONDS), self._turn:
-                answered = await self._calls.take(call)
-        except TimeoutError:
-            raise errors.Unavailable("the database does not answer; try again") from None
+        answered = await self._ask(address, lambda: self._calls.take(call))
         return JSONResponse({"id": answered.hardware_id, "revision": answered.revision})
 
+    async def _ask(self, address: str, question: Callable[[], Awaitable[T]]) -> T:
+        """Ask the database when it is this call's turn."""
+        place = caller.neighbourhood(ipaddress.ip_address(address))
+        if self._open.total() >= _MAX_CALLS or self._open[place] >= _MAX_NEIGHBOURS:
+            raise _Refused(429, "too many machines call at once; try again in a moment", retry_seconds=1)
+        self._open[place] += 1
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS), self._turn:
+                return await question()
+        except TimeoutError:
+            raise _Refused(503, "the database does not answer; try again", retry_seconds=1) from None
+        finally:
+            self._open[place] -= 1
+            if not self._open[place]:
+                del self._open[place]
 
-class _BadBody(Exception):
-    """The body cannot be taken; the text says why."""
 
-    def __init__(self, status: int, message: str) -> None:
+class _Refused(Exception):
+    """The call cannot be taken; the text says why, and the seconds after which it may be made again."""
+
+    def __init__(self, status: int, message: str, *, retry_seconds: float = 0) -> None:
         self.status = status
+        self.retry_seconds = retry_seconds
         super().__init__(message)
 
 
-def _refused(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status_code=status)
+def _refusal(status: int, message: str, *, retry_seconds: float = 0) -> JSONResponse:
+    headers = {"Retry-After": str(math.ceil(retry_seconds))} if retry_seconds else None
+    return JSONResponse({"error": message}, status_code=status, headers=headers)
+
+
+def _check_sender(request: Request) -> None:
+    """Refuse what a browser sends, which a web page of anybody's may have told it to, from a machine's own address."""
+    if any(name == "origin" or name.startswith("sec-fetch-") for name in request.headers):
+        raise _Refused(403, "a web browser sent this call; call with curl, wget or cloud-init, without Origin")
 
 
 def _kind(request: Request) -> str:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in (*_JSON, _FORM):
-        raise _BadBody(415, f"the body must be application/json or {_FORM}")
+        raise _Refused(415, f"the body must be application/json or {_FORM}")
     return kind
+
+
+def _check_length(request: Request) -> None:
+    """Refuse a body that is said to be too long. Who says nothing of it is stopped while it comes."""
+    # Whatever parses requests has seen to it that it is a number.
+    if int(request.headers.get("content-length", "0")) > MAX_CALL_BYTES:
+        raise _too_long()
+
+
+def _check_rate(wait_seconds: float) -> None:
+    if wait_seconds:
+        seconds = math.ceil(wait_seconds)
+        raise _Refused(
+            429, f"this machine calls too often, or says too much; try again in {seconds} s", retry_seconds=seconds
+        )
 
 
 async def _body(request: Request) -> bytes:
@@ -110,12 +176,16 @@ async def _body(request: Request) -> bytes:
             async for piece in request.stream():
                 body += piece
                 if len(body) > MAX_CALL_BYTES:
-                    raise _BadBody(413, f"the body may not be larger than {MAX_CALL_BYTES:,} bytes")
+                    raise _too_long()
     except TimeoutError:
-        raise _BadBody(408, f"the body did not come within {_BODY_SECONDS} s") from None
+        raise _Refused(408, f"the body did not come within {_BODY_SECONDS} s") from None
     except ClientDisconnect:
-        raise _BadBody(400, "the body did not come to its end") from None
+        raise _Refused(400, "the body did not come to its end") from None
     return bytes(body)
+
+
+def _too_long() -> _Refused:
+    return _Refused(413, f"the body may not be larger than {MAX_CALL_BYTES:,} bytes")
 
 
 def _parse(kind: str, body: bytes) -> tuple[str, Mapping[str, object]]:

@@ -46,6 +46,17 @@ class PhoneCalls:
         self._hardware = HardwareService(database)
         self._max_enrolled = max_enrolled
 
+    async def whose(self, address: str) -> str:
+        """Return the id of the machine that calls from an address; empty for one that would enrol itself by that.
+
+        Raises `errors.InvalidField`, and `errors.NotFound` for an unknown address.
+        """
+        address = parse.parse_ip("address", address)
+        found = await queries.find_id(self._database.fetch, "ip", address)
+        if found is None and not self._max_enrolled:
+            raise errors.NotFound(ResourceType.HARDWARE, address)
+        return found or ""
+
     async def take(self, call: Call) -> Answered:
         """Record a call.
 

@@ -7,7 +7,7 @@ import dataclasses
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow import transition
+from tinkwell.core.workflow import change, transition
 from tinkwell.core.workflow.record import ActionStatus
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.workflow.service import recovery as workflow_recovery
@@ -46,7 +46,7 @@ async def expire(
 async def write(
     transaction: Transaction,
     locked: workflow_step.Locked,
-    changes: transition.Changes,
+    changes: change.Changes,
     prepared: workflow_recovery.Prepared | None,
 ) -> None:
     """Write a judgement over a workflow, and note it in the journal as a report that nobody made."""
@@ -77,9 +77,9 @@ async def write(
         )
 
 
-def _ended_attempts(changes: transition.Changes) -> list[transition.EndAction | transition.RetryAction]:
+def _ended_attempts(changes: change.Changes) -> list[change.EndAction | change.RetryAction]:
     """Return the steps that end an attempt, other than by a cancellation."""
-    ends = (step for step in changes.steps if isinstance(step, transition.EndAction | transition.RetryAction))
+    ends = (step for step in changes.steps if isinstance(step, change.EndAction | change.RetryAction))
     return [step for step in ends if step.state is not State.CANCELLED]
 
 

@@ -1,6 +1,6 @@
 """Starts what recovers a workflow that ends without success, in the transaction that ends it.
 
-Theory of operation. The rules say by which template a workflow is recovered (`transition.EndWorkflow`). To render it
+Theory of operation. The rules say by which template a workflow is recovered (`change.EndWorkflow`). To render it
 takes long, so it is done before the transaction, as for any workflow. But only inside of it is known that it is needed:
 
     work ──▶ an end, with a recovery that is not prepared ──▶ all is undone ──▶ it is prepared ──▶ work, once more
@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
 from tinkwell.core import errors
-from tinkwell.core.workflow import transition
+from tinkwell.core.workflow import change
 from tinkwell.server.database.database import Database, Transaction, Written
 from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.workflow.service import creation
@@ -110,7 +110,7 @@ class WorkflowRecovery:
 async def write(transaction: Transaction, move: step.Move, prepared: Prepared | None) -> None:
     """Write steps as `step.write` does, and with an end what recovers it."""
     end = move.steps[-1]
-    if not isinstance(end, transition.EndWorkflow) or not end.recovery_template:
+    if not isinstance(end, change.EndWorkflow) or not end.recovery_template:
         await step.write(transaction, move)
         return
     if prepared is None or (prepared.ended_id, prepared.template_name) != (move.workflow_id, end.recovery_template):
@@ -124,22 +124,22 @@ async def write(transaction: Transaction, move: step.Move, prepared: Prepared | 
         else:
             return
     transaction.changed = True
-    failed = transition.Recovery(template=end.recovery_template, error=why[:MAX_ERROR_CHARACTERS])
+    failed = change.Recovery(template=end.recovery_template, error=why[:MAX_ERROR_CHARACTERS])
     await step.write(transaction, _with_recovery(move, failed))
 
 
 async def _write_both(transaction: Transaction, move: step.Move, draft: creation.Draft) -> None:
     """Write an end and then what recovers it, so that their events come in this order; or neither of them."""
-    recovery = transition.Recovery(template=draft.source.name, workflow_id=draft.id)
+    recovery = change.Recovery(template=draft.source.name, workflow_id=draft.id)
     async with transaction.savepoint():
         await step.write(transaction, _with_recovery(move, recovery))
         if not await creation.write(transaction, draft):
             raise _Unprepared(move.workflow_id, draft.source.name)
 
 
-def _with_recovery(move: step.Move, recovery: transition.Recovery) -> step.Move:
+def _with_recovery(move: step.Move, recovery: change.Recovery) -> step.Move:
     *before, end = move.steps
-    assert isinstance(end, transition.EndWorkflow)
+    assert isinstance(end, change.EndWorkflow)
     assert end.cause is not None
     recovered = dataclasses.replace(end, cause=dataclasses.replace(end.cause, recovery=recovery))
     return dataclasses.replace(move, steps=[*before, recovered])

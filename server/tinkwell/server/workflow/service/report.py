@@ -8,7 +8,7 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.value import check
 from tinkwell.core.value import parse as value
-from tinkwell.core.workflow import transition
+from tinkwell.core.workflow import change, transition
 from tinkwell.core.workflow.hold import MachineHold, is_vacant
 from tinkwell.core.workflow.record import ActionStatus
 from tinkwell.server.database.database import Transaction
@@ -96,8 +96,8 @@ def parse(report: ActionReport) -> ActionReport:
 class Decision:
     """What a report does to its workflow; without steps it tells what is so already."""
 
-    action: transition.Action
-    changes: transition.Changes
+    action: change.Action
+    changes: change.Changes
     reporter: lease.Reporter
     move: step.Move
     entry: ActionStatus
@@ -106,7 +106,7 @@ class Decision:
     @property
     def reported(self) -> Reported:
         """The answer once this is written, but for its revision."""
-        starts = (each for each in self.changes.steps if isinstance(each, transition.StartAction))
+        starts = (each for each in self.changes.steps if isinstance(each, change.StartAction))
         left = next((start.deadline_seconds for start in starts), None)
         state = transition.state_after(self.action, self.changes)
         return Reported(0, self.changes.attempt, left, state, self.data_version)
@@ -163,7 +163,7 @@ async def _apply(
 
 
 def _check_lease(
-    hold: MachineHold | None, action: transition.Action, reporter: lease.Reporter, changes: transition.Changes
+    hold: MachineHold | None, action: change.Action, reporter: lease.Reporter, changes: change.Changes
 ) -> str:
     """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there.
 
@@ -179,7 +179,7 @@ def _check_lease(
 async def _repeat(
     transaction: Transaction,
     locked: step.Locked,
-    action: transition.Action,
+    action: change.Action,
     reporter: lease.Reporter,
     prepared: workflow_recovery.Prepared | None,
 ) -> Reported | AttemptLost:

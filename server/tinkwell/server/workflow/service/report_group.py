@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
-from tinkwell.core.workflow import transition
+from tinkwell.core.workflow import change
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.workflow.service import report as workflow_report
 from tinkwell.server.workflow.service.report import ActionReport, Reported
@@ -44,7 +44,7 @@ class _Written:
     @property
     def last_event(self) -> step.Version:
         """The last event that comes of it: of a start the action's, of a success the workflow's."""
-        if isinstance(self.decision.changes.steps[-1], transition.StartAction):
+        if isinstance(self.decision.changes.steps[-1], change.StartAction):
             return self.due.action.id, self.due.version + 1
         return self.due.workflow.id, self.due.workflow_version + 1
 

@@ -13,7 +13,7 @@ import asyncpg
 from tinkwell.core.event.kinds import State
 from tinkwell.core.lease import lease
 from tinkwell.core.value import document
-from tinkwell.core.workflow import deadline, transition
+from tinkwell.core.workflow import change, deadline, transition
 from tinkwell.core.workflow.hold import MachineHold
 from tinkwell.server.database.database import Fetch, Transaction
 
@@ -147,7 +147,7 @@ class Locked:
     """
 
     workflow: transition.Workflow
-    actions: Sequence[transition.Action]
+    actions: Sequence[change.Action]
     holds: Mapping[str, MachineHold]
     lease: lease.Lease | None
     data_version: int
@@ -161,7 +161,7 @@ class Due:
     """
 
     workflow: transition.Workflow
-    action: transition.Action
+    action: change.Action
     hold: MachineHold | None
     lease: lease.Lease | None
     completed: int
@@ -189,7 +189,7 @@ class Move:
     """
 
     workflow_id: str
-    steps: Sequence[transition.Step]
+    steps: Sequence[change.Step]
     lease_id: str = ""
     vacated: str = ""
 
@@ -220,7 +220,7 @@ async def elapsed_seconds(transaction: Transaction, action_id: str) -> float:
     return float(row["seconds"])
 
 
-async def adopt(transaction: Transaction, workflow_id: str, action: transition.Action, *, lease_id: str) -> None:
+async def adopt(transaction: Transaction, workflow_id: str, action: change.Action, *, lease_id: str) -> None:
     """Put a machine, and what runs there, under another lease."""
     await transaction.fetch(_ADOPT, workflow_id, action.worker_id, action.id, lease_id or None)
 
@@ -246,24 +246,24 @@ async def revisions(fetch: Fetch, versions: Iterable[Version], *, after: int, un
     return {(row["resource_id"], row["version"]): row["revision"] for row in rows}
 
 
-def _statement(move: Move, step: transition.Step) -> tuple[Any, ...]:
+def _statement(move: Move, step: change.Step) -> tuple[Any, ...]:
     """Return the statement that writes a step, and its values."""
     id_ = move.workflow_id
     match step:
-        case transition.StartWorkflow():
+        case change.StartWorkflow():
             return _START_WORKFLOW, id_
-        case transition.StartAction():
+        case change.StartAction():
             held = move.lease_id or None
             return _START_ACTION, step.action_id, step.attempt, step.message, step.deadline_seconds, held
-        case transition.EndAction() if step.action_id == move.vacated:
+        case change.EndAction() if step.action_id == move.vacated:
             return _END_AND_VACATE, step.action_id, step.state, step.message, step.exit_code, id_
-        case transition.EndAction():
+        case change.EndAction():
             return _END_ACTION, step.action_id, step.state, step.message, step.exit_code
-        case transition.RetryAction():
+        case change.RetryAction():
             return _RETRY_ACTION, step.action_id, step.message, step.exit_code, step.delay_seconds, id_
-        case transition.AdvanceWorkflow():
+        case change.AdvanceWorkflow():
             return _ADVANCE_WORKFLOW, id_, step.completed_actions
-        case transition.EndWorkflow():
+        case change.EndWorkflow():
             cause = document.dump_json(step.cause.as_document()) if step.cause is not None else None
             return _END_WORKFLOW, id_, step.state, step.completed_actions, cause
         case _:
@@ -321,9 +321,9 @@ def _hold(row: asyncpg.Record) -> MachineHold:
     )
 
 
-def _action(row: asyncpg.Record, hold: MachineHold | None) -> transition.Action:
+def _action(row: asyncpg.Record, hold: MachineHold | None) -> change.Action:
     is_running = row["state"] == State.RUNNING
-    return transition.Action(
+    return change.Action(
         id=row["id"],
         index=row["action_index"],
         task_name=row["task_name"],

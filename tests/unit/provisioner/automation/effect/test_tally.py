@@ -24,13 +24,14 @@ async def test_what_is_new_or_hangs_is_told_again_and_again_and_at_the_end(caplo
     for _ in range(20):
         await asyncio.sleep(0)
     tallies["idle"].fired += 1
+    tallies["idle"].skipped += 2
     telling.cancel()
     await asyncio.gather(telling, return_exceptions=True)
     told_last = [
-        {name: getattr(record, name) for name in ("rules", "rule", "fired", "done", "failed", "pending")}
+        {name: vars(record)[name] for name in ("rules", "rule", "fired", "done", "failed", "skipped", "pending")}
         for record in caplog.records
     ]
     assert told_last == [
-        {"rules": "set", "rule": "busy", "fired": 3, "done": 2, "failed": 1, "pending": 0},
-        {"rules": "set", "rule": "idle", "fired": 1, "done": 0, "failed": 0, "pending": 1},
+        {"rules": "set", "rule": "busy", "fired": 3, "done": 2, "failed": 1, "skipped": 0, "pending": 0},
+        {"rules": "set", "rule": "idle", "fired": 1, "done": 0, "failed": 0, "skipped": 2, "pending": 1},
     ]

@@ -11,7 +11,7 @@ import standardwebhooks
 from unit.provisioner.automation.sample import event, rules
 
 from tinkwell.provisioner.automation.effect import attempt, public_address, webhook
-from tinkwell.provisioner.automation.rule import model
+from tinkwell.provisioner.automation.rule import evaluation, model
 
 SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef').decode()}"
 RULE = """
@@ -58,11 +58,14 @@ class Network:
 async def post(network: Network, wanted: model.Effect) -> attempt.Attempt:
     """Try once over this network."""
     transport = httpx.MockTransport(network.answer)
-    hook = webhook.Webhook(action_of(wanted), concurrency=1, transport=transport, resolve=network.resolve)
-    try:
-        return await hook.attempt(wanted)
-    finally:
-        await hook.close()
+    async with evaluation.Evaluator() as evaluator:
+        hook = webhook.Webhook(
+            action_of(wanted), evaluator, concurrency=1, transport=transport, resolve=network.resolve
+        )
+        try:
+            return await hook.attempt(wanted)
+        finally:
+            await hook.close()
 
 
 async def test_the_connection_goes_to_the_address_that_was_checked_under_the_name_of_the_host() -> None:
@@ -77,7 +80,16 @@ async def test_the_connection_goes_to_the_address_that_was_checked_under_the_nam
     assert network.asked == [("hooks.example.com", 443)]
 
 
-@pytest.mark.parametrize("found", ["127.0.0.1", "10.0.0.1 fe80::1", "169.254.169.254", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize(
+    "found",
+    [
+        "127.0.0.1",
+        "10.0.0.1 fe80::1",
+        "169.254.169.254",
+        "::ffff:127.0.0.1",
+        "64:ff9b:1::a00:1 ::ffff:0:10.0.0.1 192.0.0.8",
+    ],
+)
 async def test_a_host_with_none_but_private_addresses_is_refused(found: str) -> None:
     network = Network(found)
     tried = await post(network, effect())
@@ -118,6 +130,20 @@ async def test_a_body_of_its_own_is_filled_in() -> None:
     await post(network, effect('body: {text: "on {{ event.resource_id }}: {{ event.data.name }}"}'))
     assert json.loads(network.requests[0].content) == {"text": "on one: é"}
     assert network.requests[0].headers["content-type"] == "application/json"
+
+
+async def test_headers_are_filled_in() -> None:
+    network = Network()
+    await post(network, effect('headers: {X-About: "{{ event.resource_id }}/{{ event.revision }}"}'))
+    assert network.requests[0].headers["x-about"] == "one/7"
+
+
+@pytest.mark.parametrize("text", ["{{ event.data.name }}", "{{ 'a' + '\\r\\nX-More: b' }}", "{{ event.data.none }}"])
+async def test_a_header_that_becomes_what_none_can_be_is_hopeless(text: str) -> None:
+    network = Network()
+    tried = await post(network, effect(f"headers: {{X-About: {json.dumps(text)}}}"))
+    assert tried.outcome is attempt.Outcome.HOPELESS
+    assert network.requests == []
 
 
 async def test_a_body_that_cannot_be_filled_in_is_hopeless() -> None:

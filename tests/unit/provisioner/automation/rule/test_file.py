@@ -19,6 +19,18 @@ def file(*lines: str) -> str:
     return "name: set\nrules:\n  - name: one\n" + "".join(f"    {line}\n" for line in lines)
 
 
+# A body that is a few lines here and would be millions of values.
+LAUGHS = file(
+    ON,
+    "do:",
+    "  webhook:",
+    "    url: http://x",
+    "    body:",
+    "      - &a0 [x, x, x, x, x, x, x, x, x, x]",
+    *(f"      - &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)),
+)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -29,6 +41,11 @@ def file(*lines: str) -> str:
         (file(DO), "rule one: needs either on or expect"),
         (file(ON, "if: event.x ==", DO), "rule one: if: 'event.x ==' is no CEL expression"),
         (file(ON, "if: evnt.x == 1", DO), "rule one: if: 'evnt.x == 1': Undefined variable"),
+        (file(ON, "if: ''", DO), "rule one: if: an expression has 1 to 10,000 bytes"),
+        (
+            file("expect: {after: {on: {name: a.b}}, event: {on: {name: a.c}, if: 1 +}, within: 1s}", DO),
+            "rule one: expect.event.if: '1 +' is no CEL expression",
+        ),
         (file(ON, "do: {}"), "rule one: do: needs exactly one of"),
         (file(ON, "do: {workflow: {template: t}, command: {argv: [x]}}"), "rule one: do: needs exactly one of"),
         (file(ON, "do: {command: {argv: x}}"), "rule one: do.command.argv: "),
@@ -40,7 +57,30 @@ def file(*lines: str) -> str:
         (file(ON, "do: {webhook: {url: 'http://x', secret_env: SHORT}}"), "secret_env: the variable SHORT must hold"),
         (file(ON, "do: {webhook: {url_env: SHORT}}"), "url_env: the variable SHORT must be an http"),
         (file(ON, "do: {webhook: {url: 'http://x', body: ['{{ x']}}"), "rule one: do.webhook.body: '{{ x' has a {{"),
+        (file(ON, "do: {webhook: {url: 'http://x', body: ['{{ x }}']}}"), "do.webhook.body: 'x': Undefined variable"),
+        (
+            file(ON, "do: {webhook: {url: 'http://x', body: {'{{ event.id }}': 1}}}"),
+            "do.webhook.body: '{{ event.id }}'",
+        ),
+        (file(ON, "do: {webhook: {url: 'http://x/{{ event.id }}'}}"), "do.webhook.url: must not have {{ or }}"),
+        (file(ON, "do: {webhook: {url_env: HOLED}}"), "url_env: the variable HOLED must not have {{ or }}"),
+        (file(ON, "do: {webhook: {url: 'http://x', headers: {X: '{{ event.i'}}}"), "do.webhook.headers.X: "),
+        (file(ON, "do: {webhook: {url: 'http://x', headers: {X: '{{ 1 + }}'}}}"), "headers.X: '1 +' is no CEL"),
+        (file(ON, "do: {command: {argv: [x, '{{ event.id']}}"), "do.command.argv.1: '{{ event.id' has a {{ or }}"),
+        (file(ON, "do: {command: {argv: [x, '{{ junk here }}']}}"), "argv.1: 'junk here' is no CEL expression"),
+        (file(ON, "do: {command: {argv: [x, a, '{{ evnt.id }}']}}"), "argv.2: 'evnt.id': Undefined variable"),
+        (file(ON, "do: {command: {argv: ['{{ event.id }}', a]}}"), "argv: its first item is the program"),
+        (file(ON, "do: {command: {argv: ['']}}"), "argv: its first item is the program"),
+        (file(ON, 'do: {command: {argv: [x, "a\\0b"]}}'), "argv: holds the NUL character"),
+        (file(ON, "do: {workflow: {template: ''}}"), "do.workflow.template: must be the id or the name"),
+        (file(ON, "do: {workflow: {template: '{{ junk'}}"), "do.workflow.template: '{{ junk' has a {{ or }}"),
+        (file(ON, "do: {workflow: {template: 'a-{{ evnt }}'}}"), "do.workflow.template: 'evnt': Undefined variable"),
+        (file(ON, "do: {workflow: {template: t, devices: {d: '{{ 1 + }}'}}}"), "devices.d: '1 +' is no CEL"),
+        (file(ON, "do: {workflow: {template: t, devices: {'{{ event.id }}': x}}}"), "is not filled in"),
+        (file("on: {name: 'rack.{{ event.id }}'}", DO), 'on.name.0: "rack.{{ event.id }}" is not an event name'),
+        (file("on: {name: [rack.opened, Rack Door]}", DO), 'on.name.1: "Rack Door" is not an event name'),
         (file(ON, "do: {webhook: {url: 'http://x', body: 2026-01-01}}"), "rule one: do.webhook.body: is not what JSON"),
+        (LAUGHS, "holds too many values, once its aliases are followed"),
         (file("on: {resource_type: HARDWARE}", "do: {workflow: {template: t}}"), "rule one: do.workflow.devices: "),
         (file("expect: {after: {on: {name: a.b}}, event: {on: {name: a.c}}, within: 0s}", DO), "expect.within: must"),
         (file(ON, DO, f"name: {'x' * 61}"), "is no YAML"),
@@ -53,7 +93,7 @@ def file(*lines: str) -> str:
 )
 def test_what_is_wrong_is_told_by_rule_and_field(text: str, told: str) -> None:
     with pytest.raises(rule_file.RuleError) as caught:
-        rules(text, SHORT="whsec_c2hvcnQ=")
+        rules(text, SHORT="whsec_c2hvcnQ=", HOLED="http://x/{{ event.id }}")
     assert told in str(caught.value)
     assert str(caught.value).startswith("rules.yaml: ")
 
@@ -97,4 +137,11 @@ def test_devices_may_be_filled_in_from_any_event() -> None:
     action = read.rules[0].action
     assert isinstance(action, model.StartWorkflow)
     assert action.devices is not None
-    assert action.devices["d"].string({"id": "7"}) == "7"
+    assert [each.text for each in action.devices["d"].expressions] == ["event.id"]
+
+
+def test_a_variable_may_hold_what_looks_like_an_expression() -> None:
+    read = rules(file(ON, "do: {webhook: {url: 'http://x', headers_env: {X: KEY}}}"), KEY="{{ no")
+    action = read.rules[0].action
+    assert isinstance(action, model.PostWebhook)
+    assert action.headers["X"].text == "{{ no"
