@@ -16,34 +16,33 @@ from tinkwell.core.release.kinds import OnFailure
 INIT = tuple(name for name in CASES if name.startswith("init-"))
 BAD = tuple(name for name, case in CASES.items() if case.became == "failed" and name not in INIT)
 GOOD = tuple(name for name, case in CASES.items() if case.became == "changed")
-# An engine may take a while to begin so many containers at once.
-STATE_SECONDS = {False: 8, True: 4}
+# What is not of the runtime is shown here, and one is enough: all of them are held on both where each is by itself.
+ON_ONE_RUNTIME = pytest.mark.parametrize("run", ["process"], indirect=True)
 # The bounds of what these write are held where each is by itself.
-FLOOD = 20 * MEBIBYTE
+FLOOD = 4 * MEBIBYTE
 
 
-def nested(stack: Stack, *names: str) -> bytes:
+def nested(*names: str) -> bytes:
     """Pack a chart with resources of these names in `shop.part.deep`."""
-    resources = {name: described(stack, name) for name in names}
+    resources = {name: described(name) for name in names}
     deep = chart("deep", resources)
     deep["templates/plugs.yaml"] = '{"plugs": {"files": {"path": "files"}}}'
     part = chart("part", {}, subcharts={"deep": deep})
     return chart_stage.packed(chart("shop", {}, subcharts={"part": part}))
 
 
-def described(stack: Stack, name: str) -> object:
+def described(name: str) -> object:
     case = CASES[name]
     config = {**case.config, "bytes": FLOOD} if "bytes" in case.config else case.config
-    is_short = name.startswith("state-") and case.timeouts
-    timeouts = {"state": STATE_SECONDS[stack.is_process]} if is_short else case.timeouts
-    return manifest(name, replace(case, config=config, timeouts=timeouts))["resources"][name]
+    return manifest(name, replace(case, config=config))["resources"][name]
 
 
 @pytest.mark.slow
+@ON_ONE_RUNTIME
 async def test_each_ends_as_it_should_in_a_subchart_and_is_told_by_its_path(run: Run) -> None:
     assert {*INIT, *BAD, *GOOD} == {*CASES}
     async with run(IMAGES) as stack:
-        outcome = await stack.install("shop", nested(stack, *BAD, *GOOD), on_failure=OnFailure.CONTINUE)
+        outcome = await stack.install("shop", nested(*BAD, *GOOD), on_failure=OnFailure.CONTINUE)
         assert leftovers(stack) == []
     for name in (*BAD, *GOOD):
         path, case = f"shop.part.deep:{name}", CASES[name]
@@ -58,6 +57,7 @@ async def test_each_ends_as_it_should_in_a_subchart_and_is_told_by_its_path(run:
 
 
 @pytest.mark.slow
+@ON_ONE_RUNTIME
 async def test_what_cannot_say_what_it_is_ends_all_before_anything_is_changed(run: Run) -> None:
     async with run(IMAGES) as stack:
         outcomes = await asyncio.gather(*(install(stack, name) for name in INIT))
@@ -72,4 +72,4 @@ async def test_what_cannot_say_what_it_is_ends_all_before_anything_is_changed(ru
 
 async def install(stack: Stack, name: str) -> Outcome:
     """Install a resource whose init misbehaves beside good ones."""
-    return await stack.install(name, nested(stack, name, *GOOD), on_failure=OnFailure.CONTINUE)
+    return await stack.install(name, nested(name, *GOOD), on_failure=OnFailure.CONTINUE)

@@ -17,11 +17,14 @@ from tinkwell.client import State
 
 IMAGES = {"tinkwell-resource/misbehave:v1": release_stack.EXAMPLES / "resources" / "misbehave"}
 MEBIBYTE = 1024**2
-MOST_MEMORY = 300 * MEBIBYTE
-MOST_DISK = 50 * MEBIBYTE
+MOST_MEMORY = 170 * MEBIBYTE
+MOST_DISK = 40 * MEBIBYTE
 MOST_LINES = 10 * MEBIBYTE
-# What is written in floods: more than the bounds of memory and disk together. As many as 1024 take a minute.
-FLOOD = int(os.environ.get("FLOOD_MEBIBYTES", "400")) * MEBIBYTE
+# What is written in floods: more than the bounds of disk, and of memory beyond what a provisioner has at rest (84 MiB),
+# together. As many as 1024 take a minute.
+FLOOD = int(os.environ.get("FLOOD_MEBIBYTES", "160")) * MEBIBYTE
+# One flood is of many short lines, the others are of fewer, since each line that is kept is a row.
+WIDE = 1000
 # Some 2 MiB once it is evaluated; a file of a manifest may have less.
 LARGE = dict.fromkeys(("one", "two"), "{{ 'x' * 1000000 }}")
 
@@ -49,16 +52,16 @@ CASES = {
     "state-never": Case("failed", "state TIMEOUT", State.TIMEOUT, timeouts={"state": 4}),
     "state-ignores-sigterm": Case("failed", "state TIMEOUT", State.TIMEOUT, timeouts={"state": 4}),
     "state-flood-stdout": Case("failed", "more than 1,048,576 bytes", State.FAILED),
-    "state-flood-stderr": Case("changed", config={"bytes": FLOOD}),
+    "state-flood-stderr": Case("changed", config={"bytes": FLOOD, "width": WIDE}),
     "state-unread": Case("changed", config=LARGE),
     "state-forks": Case("changed"),
-    "state-workspace": Case("changed", config={"bytes": 100 * MEBIBYTE}),
+    "state-workspace": Case("changed", config={"bytes": 60 * MEBIBYTE}),
     "state-never-valid": Case("failed", "it is still STALE after its actions"),
     "action-exit-7": Case("failed", "action make FAILED (exit 7)", State.FAILED),
     "action-garbage": Case("failed", "it is still STALE after its actions"),
     "action-never": Case("failed", "action make TIMEOUT", State.TIMEOUT, timeouts={"action": 2}),
     "action-flood-stdout": Case("changed", config={"bytes": FLOOD}),
-    "action-flood-stderr": Case("changed", config={"bytes": 100 * MEBIBYTE}),
+    "action-flood-stderr": Case("changed", config={"bytes": 60 * MEBIBYTE, "width": WIDE}),
     "action-unread": Case("changed", config=LARGE),
     "action-forks": Case("changed"),
 }

@@ -11,7 +11,6 @@ import pytest
 from integration.canary import scene as place
 from integration.canary.conftest import Cage
 
-from support import canary
 from support.chart_stage import chart
 from support.process import Process
 
@@ -122,9 +121,10 @@ class Scene(place.Scene):
         return {name: {"seed": self.secret(name)[::-1], **config} for name, config in configs.items()}
 
 
-@pytest.fixture(params=place.RUNTIMES)
-async def scene(request: pytest.FixtureRequest, cage: Cage, database_url: str) -> AsyncIterator[Scene]:
-    async with place.opened(Scene, request.param, cage, database_url) as scene:
+@pytest.fixture
+async def scene(cage: Cage, database_url: str) -> AsyncIterator[Scene]:
+    """On one runtime: what calls of the other show and leave is held where secrets are a manifest's own."""
+    async with place.opened(Scene, "process", cage, database_url) as scene:
         yield scene
 
 
@@ -137,7 +137,6 @@ async def test_secrets_of_charts_are_with_their_resources_alone_also_after_a_tak
         scene.install() as install,
     ):
         await scene.has_begun("second", "make", install)
-        shown = scene.engine.shown() if scene.engine is not None else {}
         await scene.nothing_is_kept()
         await first.stop(signal.SIGKILL)
         async with scene.provisioner():
@@ -160,8 +159,6 @@ async def test_secrets_of_charts_are_with_their_resources_alone_also_after_a_tak
             await scene.ok("release", "rollback", "shop")
             await scene.nothing_is_kept()
             printed = await everything_shown(scene)
-    assert len(shown) == (0 if scene.engine is None else 1)
-    assert [canary.lines_with(text) for text in shown.values()] == [[]] * len(shown)
     # What is shown has masks, so that it was there to be seen.
     assert "I was given •••" in printed
     assert "•••" in installed

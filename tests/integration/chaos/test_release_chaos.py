@@ -27,7 +27,7 @@ async def test_every_operation_settles_and_no_action_runs_twice_at_once_while_al
     with place.temporary() as directory:
         options = run.Options(
             seed=20,
-            seconds=10.0,
+            seconds=6.0,
             rounds=1,
             directory=directory,
             output=tmp_path / "history.jsonl",

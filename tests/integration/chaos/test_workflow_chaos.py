@@ -28,11 +28,11 @@ async def test_every_workflow_ends_as_it_should_while_everything_that_brings_it_
     with place.temporary() as directory:
         options = run.Options(
             seed=20,
-            seconds=10.0,
+            seconds=6.0,
             rounds=1,
             directory=directory,
             output=tmp_path / "history.jsonl",
-            workflows=10,
+            workflows=7,
             machines=6,
             provisioners=2,
             agents=2,

@@ -36,8 +36,9 @@ from support.history.record import Change, Era, History, Outcome, Violation
 from support.waiting import eventually
 from tinkwell.server.app.dev import place
 
-_SQL_WRITERS = 10
-_API_WRITERS = 3
+# In a thorough run, and else.
+_SQL_WRITERS = {True: 10, False: 5}
+_API_WRITERS = {True: 3, False: 2}
 _HOT_MACHINES = 6
 _THOROUGH_SECONDS = 120
 _SETTLE_SECONDS = 90
@@ -161,7 +162,7 @@ class _Run:
         return Result(violations, deck.injected, told)
 
     def _start_writers(self, writers: asyncio.TaskGroup, scene: Scene, is_over: asyncio.Event) -> None:
-        for number in range(_SQL_WRITERS):
+        for number in range(_SQL_WRITERS[self._is_thorough]):
             sql = SqlWriter(
                 f"sql{number}",
                 lambda: scene.pair.url,
@@ -171,7 +172,7 @@ class _Run:
                 gate=self._gate,
             )
             writers.create_task(sql.run(is_over))
-        for number in range(_API_WRITERS):
+        for number in range(_API_WRITERS[self._is_thorough]):
             api = ApiWriter(
                 f"api{number}", scene.servers, self._ledger, hot=self._hot, chance=self._derived(), gate=self._gate
             )
