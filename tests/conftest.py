@@ -2,8 +2,9 @@
 
 import asyncio
 import inspect
+import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
     from support.server import Server
 
 _LEFTOVER_SECONDS = 2
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Leave logging as it was: commands that are run in this process set it up for themselves."""
+    root, ours = logging.getLogger(), logging.getLogger("tinkwell")
+    handlers, levels = root.handlers[:], (root.level, ours.level)
+    yield
+    root.handlers[:] = [handler for handler in root.handlers if handler in handlers]
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

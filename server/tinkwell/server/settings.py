@@ -44,6 +44,7 @@ _OTHERS = frozenset(
         "RUNTIME",
         "CONCURRENCY",
         "PROCESS_IMAGES",
+        "PROCESS_USER",
         "DOCKER_PRIVILEGED",
         "RESYNC_SECONDS",
         "EPHEMERAL",

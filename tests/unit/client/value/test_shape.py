@@ -150,6 +150,7 @@ SHAPES: list[tuple[Any, dict[str, Any]]] = [
             "stream": "STDERR",
             "task_name": "",
             "action_name": "",
+            "is_open": False,
         },
     ),
 ]

@@ -17,18 +17,13 @@ SECRET = 'c4n4ry in a "log"'
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Leave logging, and what happens to errors that nobody catches, as they were."""
+    """Leave what happens to warnings, and to errors that nobody catches, as it was."""
     for place, name in ((sys, "excepthook"), (threading, "excepthook"), (sys, "unraisablehook")):
         monkeypatch.setattr(place, name, getattr(place, name))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    root, ours = logging.getLogger(), logging.getLogger("tinkwell")
-    handlers, levels = root.handlers[:], (root.level, ours.level)
     redaction.register(SECRET)
     yield
     logging.captureWarnings(False)
-    root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
 
 
 def written(capsys: pytest.CaptureFixture[str]) -> str:
