@@ -215,7 +215,7 @@ async def test_a_dump_that_is_restored_in_one_transaction_is_another_log_to_thos
                 await run_program("pg_restore", "--clean", "--if-exists", f"--file={script}", str(dump))
                 script.write_text("DROP TABLE events CASCADE;\n" + script.read_text())
                 options = ("--single-transaction", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={script}")
-                await run_program("psql", *options, f"--dbname={url}")
+                await run_program("psql", *options, f"--dbname={url}", PGOPTIONS="-c deadlock_timeout=1min")
                 with pytest.raises(errors.OtherHistory):
                     await anext(watch)
             assert await is_refused(client, seen.revision, seen.history_id)
@@ -223,9 +223,12 @@ async def test_a_dump_that_is_restored_in_one_transaction_is_another_log_to_thos
                 assert [(await anext(watch)).revision for _ in range(COMMON)] == list(range(1, COMMON + 1))
 
 
-async def run_program(name: str, *arguments: str) -> None:
+async def run_program(name: str, *arguments: str, **environment: str) -> None:
     process = await asyncio.create_subprocess_exec(
-        binaries.find(BIN_DIR).program(name), *arguments, stdout=asyncio.subprocess.DEVNULL
+        binaries.find(BIN_DIR).program(name),
+        *arguments,
+        stdout=asyncio.subprocess.DEVNULL,
+        env=os.environ | environment,
     )
     async with asyncio.timeout(60):
         assert await process.wait() == 0
