@@ -43,7 +43,10 @@ def check(eras: Sequence[Era], transactions: Sequence[Transaction]) -> Iterator[
         events[life.row.token, life.row.event_type].append(life)
     kept: list[_Kept] = []
     for transaction in transactions:
-        found = {change: events.get((change.token, change.event_type), []) for change in transaction.changes}
+        found = {
+            change: _tries(events.get((change.token, change.event_type), []), transaction, eras)
+            for change in transaction.changes
+        }
         yield from _check_transaction(transaction, found)
         present = [lives[0] for lives in found.values() if lives]
         if present:
@@ -72,6 +75,20 @@ def _lives(eras: Sequence[Era]) -> Iterator[_Life]:
             yield _Life(row, first, number - 1)
     for row, first in living.values():
         yield _Life(row, first, len(eras) - 1)
+
+
+def _tries(lives: list[_Life], transaction: Transaction, eras: Sequence[Era]) -> list[_Life]:
+    """Leave out what a log lost while its writer waited for the answer, if that has tried again since."""
+    return [
+        life
+        for life in lives
+        if not any(
+            life.last < other.first
+            and life.row.revision < other.row.revision
+            and eras[life.last + 1].begun_at <= transaction.ended
+            for other in lives
+        )
+    ]
 
 
 def _check_order(rows: Sequence[Row]) -> Iterator[Violation]:

@@ -166,6 +166,17 @@ def test_an_event_that_is_in_the_new_log_again_is_told() -> None:
     assert "W3" in rules(found)
 
 
+@pytest.mark.parametrize(("ended", "is_told"), [(BEGUN_AT + 10, False), (BEGUN_AT - 1, True)])
+def test_who_waited_for_an_answer_while_the_log_was_taken_away_may_have_tried_again(
+    ended: float, is_told: bool
+) -> None:
+    again = dataclasses.replace(LOST[1], revision=9, digest=9)
+    tried = dataclasses.replace(transaction(LOST[1]), ended=ended)
+    written = [*transactions_of(*COMMON, LOST[0], *AFTER), tried]
+    found = judge(eras=(FORMER, dataclasses.replace(LATTER, rows=[*COMMON, *AFTER, again])), transactions=written)
+    assert ("W3" in rules(found)) is is_told
+
+
 def test_an_event_that_is_back_in_a_third_log_is_told() -> None:
     third = Era("third", [*COMMON, LOST[0]], begun_at=200.0, whole_at=201.0)
     written = transactions_of(*COMMON, *LOST, *AFTER)
