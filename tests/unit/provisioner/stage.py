@@ -224,6 +224,10 @@ class Files:
         known = self.documents.get((workflow_id, worker_id), b"{}")
         self.documents[workflow_id, worker_id] = known if content is None else content
 
+    def document_size(self, workflow_id: str, worker_id: str) -> int | None:
+        known = self.documents.get((workflow_id, worker_id))
+        return None if known is None else len(known)
+
     def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
         return self.documents.get((workflow_id, worker_id), b"")[: max_bytes + 1]
 

@@ -15,11 +15,20 @@ NAME = "data"
 EMPTY = b"{}"
 
 
+def size(folder: Path) -> int | None:
+    """Return how many bytes there are of whatever has that name, None for nothing; raises `OSError`.
+
+    It reads nothing, so that an event loop need not be spared it.
+    """
+    try:
+        return (folder / NAME).lstat().st_size
+    except FileNotFoundError:
+        return None
+
+
 def provide(folder: Path) -> None:
     """Put an empty document there unless something of that name is there; raises `OSError`."""
-    try:
-        (folder / NAME).lstat()
-    except FileNotFoundError:
+    if size(folder) is None:
         write(folder, EMPTY)
 
 

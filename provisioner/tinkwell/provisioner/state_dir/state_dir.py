@@ -114,6 +114,10 @@ class StateDir:
         else:
             document.write(folder, content)
 
+    def document_size(self, workflow_id: str, worker_id: str) -> int | None:
+        """Return how large the document is, None where nothing has its name; raises `OSError`."""
+        return document.size(self.workflow_dir(workflow_id, worker_id))
+
     def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
         """Return the document, None for none; of a larger one a byte more than `max_bytes`. Raises `OSError`."""
         return document.read(self.workflow_dir(workflow_id, worker_id), max_bytes=max_bytes)

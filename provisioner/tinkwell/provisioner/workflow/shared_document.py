@@ -88,9 +88,10 @@ class SharedDocument:
         try:
             if content is None and self._key.attempt > 1 and await self._has_left():
                 content = document.EMPTY
-            await asyncio.to_thread(
-                self._files.bring_document, self._key.owner, self._action.worker_id, content=content
-            )
+            if content is not None or self._size() is None:
+                await asyncio.to_thread(
+                    self._files.bring_document, self._key.owner, self._action.worker_id, content=content
+                )
         except OSError as error:
             message = f"the data of its workflow cannot be written: {error.strerror}"
             if content is not None:
@@ -103,7 +104,7 @@ class SharedDocument:
         Returns a remark about what is not handed on, or nothing. Raises `Refused`.
         """
         try:
-            content = await self._read()
+            content = None if self._is_still_empty() else await self._read()
         except OSError as error:
             return f"its data is not handed on, for it cannot be read: {error.strerror}"
         if content is None or not _is_meant(content):
@@ -121,6 +122,17 @@ class SharedDocument:
         if await confirm():
             await self._send(content)
         return ""
+
+    def _size(self) -> int | None:
+        """Return how large the file is, None where there is none; raises `OSError`."""
+        return self._files.document_size(self._key.owner, self._action.worker_id)
+
+    def _is_still_empty(self) -> bool:
+        """Whether the attempt has found no document, and its file has no room for one; raises `OSError`.
+
+        That is so for nearly all actions, and a look at the size says it: no other object is as short.
+        """
+        return self._found == document.EMPTY and (self._size() or 0) <= len(document.EMPTY)
 
     async def _read(self) -> bytes | None:
         """Return what is in the file; raises `OSError`."""

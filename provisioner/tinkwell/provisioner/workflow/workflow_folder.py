@@ -20,6 +20,9 @@ class Files(reboot.Notes, Protocol):
     def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
         """Write the document that the workflow's actions share; with None see that there is one. Raises `OSError`."""
 
+    def document_size(self, workflow_id: str, worker_id: str) -> int | None:
+        """Return how large the document is, None where nothing has its name; raises `OSError`. It is quick."""
+
     def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
         """Return the document, None for none; of a larger one a byte more than `max_bytes`. Raises `OSError`."""
 

@@ -35,6 +35,9 @@ class Files:
     def bring_document(self, workflow_id: str, worker_id: str, *, content: bytes | None) -> None:
         pass
 
+    def document_size(self, workflow_id: str, worker_id: str) -> int | None:
+        return None
+
     def read_document(self, workflow_id: str, worker_id: str, *, max_bytes: int) -> bytes | None:
         return None
 
