@@ -107,10 +107,9 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
         case errors.AlreadyExists():
             taken = {"what": error.what, "value": error.value}
             return taken | ({"taken_by": error.taken_by} if error.taken_by else {})
-        case errors.MachineBusy():
-            return {"subject": error.subject, "worker_id": error.worker_id, "workflow_id": error.held_by}
-        case errors.MachineHasUnits() | errors.NoAgent():
-            return {"subject": error.subject, "worker_id": error.worker_id}
+        case errors.MachineBusy() | errors.MachineHasUnits() | errors.NoAgent():
+            held = {"workflow_id": error.held_by} if isinstance(error, errors.MachineBusy) else {}
+            return {"subject": error.subject, "worker_id": error.worker_id, **held}
         case errors.OperationActive():
             return {"subject": error.subject, "operation_id": error.operation_id}
         case errors.LeaseHeld():
