@@ -341,8 +341,9 @@ class Application(_message.Message):
     CONFIG_VERSION_FIELD_NUMBER: _builtins.int
     LEADER_FIELD_NUMBER: _builtins.int
     TERM_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
-    WORKLOAD_VERSION_FIELD_NUMBER: _builtins.int
+    ANNOUNCED_TERM_FIELD_NUMBER: _builtins.int
+    CHARM_NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     UNITS_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
@@ -351,6 +352,8 @@ class Application(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     life: Global___Life.ValueType
+    charm: _builtins.str
+    """charm is the digest of what its units have to run."""
     profile: Global___UnitProfile.ValueType
     config: _builtins.str
     """config is what is set, a JSON object as text; other options have the default of the charm. Left out of lists."""
@@ -359,14 +362,13 @@ class Application(_message.Message):
     """leader is the name of the unit that leads, such as web/0; empty where none does."""
     term: _builtins.int
     """term grows with each election."""
-    workload_version: _builtins.str
+    announced_term: _builtins.int
+    """announced_term is the last one whose leader has committed leader-elected."""
+    charm_name: _builtins.str
+    kind: Global___CharmKind.ValueType
     units: _builtins.int
     """units counts those that are not DEAD."""
     version: _builtins.int
-    @_builtins.property
-    def charm(self) -> Global___Charm: ...
-    @_builtins.property
-    def status(self) -> Global___UnitStatus: ...
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -378,22 +380,23 @@ class Application(_message.Message):
         namespace: _builtins.str = ...,
         name: _builtins.str = ...,
         life: Global___Life.ValueType = ...,
-        charm: Global___Charm | None = ...,
+        charm: _builtins.str = ...,
         profile: Global___UnitProfile.ValueType = ...,
         config: _builtins.str = ...,
         config_version: _builtins.int = ...,
         leader: _builtins.str = ...,
         term: _builtins.int = ...,
-        status: Global___UnitStatus | None = ...,
-        workload_version: _builtins.str = ...,
+        announced_term: _builtins.int = ...,
+        charm_name: _builtins.str = ...,
+        kind: Global___CharmKind.ValueType = ...,
         units: _builtins.int = ...,
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["charm", b"charm", "created_at", b"created_at", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["charm", b"charm", "config", b"config", "config_version", b"config_version", "created_at", b"created_at", "id", b"id", "leader", b"leader", "life", b"life", "name", b"name", "namespace", b"namespace", "profile", b"profile", "status", b"status", "term", b"term", "units", b"units", "updated_at", b"updated_at", "version", b"version", "workload_version", b"workload_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["announced_term", b"announced_term", "charm", b"charm", "charm_name", b"charm_name", "config", b"config", "config_version", b"config_version", "created_at", b"created_at", "id", b"id", "kind", b"kind", "leader", b"leader", "life", b"life", "name", b"name", "namespace", b"namespace", "profile", b"profile", "term", b"term", "units", b"units", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -407,23 +410,19 @@ class UnitStatus(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
-    SINCE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """name is unknown, maintenance, waiting, blocked or active, and error while an event has failed, which the server says."""
     message: _builtins.str
     """message is at most 1,000 characters."""
-    @_builtins.property
-    def since(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         message: _builtins.str = ...,
-        since: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "name", b"name", "since", b"since"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -522,25 +521,28 @@ Global___Unit: _TypeAlias = Unit  # noqa: Y015
 
 @_typing.final
 class Port(_message.Message):
-    """Port is one that a unit has opened. It is recorded, and nothing more."""
+    """Port is a range of ports that a unit has opened. It is recorded, and nothing more."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROTOCOL_FIELD_NUMBER: _builtins.int
-    NUMBER_FIELD_NUMBER: _builtins.int
+    FROM_PORT_FIELD_NUMBER: _builtins.int
+    TO_PORT_FIELD_NUMBER: _builtins.int
     protocol: _builtins.str
     """protocol is tcp, udp or icmp."""
-    number: _builtins.int
-    """number is 0 for icmp."""
+    from_port: _builtins.int
+    """from_port and to_port are the first and the last one; both are 0 for icmp."""
+    to_port: _builtins.int
     def __init__(
         self,
         *,
         protocol: _builtins.str = ...,
-        number: _builtins.int = ...,
+        from_port: _builtins.int = ...,
+        to_port: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "protocol", b"protocol"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_port", b"from_port", "protocol", b"protocol", "to_port", b"to_port"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -755,9 +757,10 @@ class UnitEvent(_message.Message):
     DEFERRED_FIELD_NUMBER: _builtins.int
     CONSUMED_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
-    ENDED_AT_FIELD_NUMBER: _builtins.int
+    FINISHED_AT_FIELD_NUMBER: _builtins.int
     RETRY_AT_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     unit: _builtins.str
     kind: _builtins.str
@@ -787,6 +790,7 @@ class UnitEvent(_message.Message):
     consumed: _builtins.int
     name: _builtins.str
     """name is how people call it, such as db-relation-joined."""
+    version: _builtins.int
     @_builtins.property
     def relation(self) -> Global___UnitEventRelation:
         """relation is set for relation events alone."""
@@ -800,7 +804,7 @@ class UnitEvent(_message.Message):
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def ended_at(self) -> _timestamp_pb2.Timestamp: ...
+    def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def retry_at(self) -> _timestamp_pb2.Timestamp:
         """retry_at is when a failed event is tried again by itself; not set where it is not."""
@@ -828,13 +832,14 @@ class UnitEvent(_message.Message):
         deferred: _builtins.int = ...,
         consumed: _builtins.int = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
-        ended_at: _timestamp_pb2.Timestamp | None = ...,
+        finished_at: _timestamp_pb2.Timestamp | None = ...,
         retry_at: _timestamp_pb2.Timestamp | None = ...,
         name: _builtins.str = ...,
+        version: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "ended_at", b"ended_at", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "finished_at", b"finished_at", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "deferred", b"deferred", "ended_at", b"ended_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "deferred", b"deferred", "finished_at", b"finished_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1831,7 +1836,7 @@ class UnitLogLine(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    EVENT_ID_FIELD_NUMBER: _builtins.int
+    ORDINAL_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     NUMBER_FIELD_NUMBER: _builtins.int
     LEVEL_FIELD_NUMBER: _builtins.int
@@ -1839,12 +1844,12 @@ class UnitLogLine(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UNIT_FIELD_NUMBER: _builtins.int
     EVENT_NAME_FIELD_NUMBER: _builtins.int
-    event_id: _builtins.str
-    """event_id, attempt and number, from 1 within the attempt, say which line it is."""
+    ordinal: _builtins.int
+    """ordinal of the event, attempt, and number, from 1 within the attempt, say which line of the unit it is."""
     attempt: _builtins.int
     number: _builtins.int
     level: _builtins.str
-    """level is DEBUG, INFO, WARNING or ERROR."""
+    """level is DEBUG, INFO, WARNING or ERROR, and STDOUT or STDERR for what a script has written."""
     text: _builtins.str
     """text is at most 128 KiB."""
     unit: _builtins.str
@@ -1855,7 +1860,7 @@ class UnitLogLine(_message.Message):
     def __init__(
         self,
         *,
-        event_id: _builtins.str = ...,
+        ordinal: _builtins.int = ...,
         attempt: _builtins.int = ...,
         number: _builtins.int = ...,
         level: _builtins.str = ...,
@@ -1866,7 +1871,7 @@ class UnitLogLine(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "created_at", b"created_at", "event_id", b"event_id", "event_name", b"event_name", "level", b"level", "number", b"number", "text", b"text", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "created_at", b"created_at", "event_name", b"event_name", "level", b"level", "number", b"number", "ordinal", b"ordinal", "text", b"text", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
