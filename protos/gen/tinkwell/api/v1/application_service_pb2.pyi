@@ -345,6 +345,7 @@ class Application(_message.Message):
     CHARM_NAME_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     UNITS_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
@@ -370,6 +371,10 @@ class Application(_message.Message):
     """units counts those that are not DEAD."""
     version: _builtins.int
     @_builtins.property
+    def status(self) -> Global___UnitStatus:
+        """status is what its leader has said of it; where that has said nothing, the most urgent one of its units."""
+
+    @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -390,13 +395,14 @@ class Application(_message.Message):
         charm_name: _builtins.str = ...,
         kind: Global___CharmKind.ValueType = ...,
         units: _builtins.int = ...,
+        status: Global___UnitStatus | None = ...,
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["announced_term", b"announced_term", "charm", b"charm", "charm_name", b"charm_name", "config", b"config", "config_version", b"config_version", "created_at", b"created_at", "id", b"id", "kind", b"kind", "leader", b"leader", "life", b"life", "name", b"name", "namespace", b"namespace", "profile", b"profile", "term", b"term", "units", b"units", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["announced_term", b"announced_term", "charm", b"charm", "charm_name", b"charm_name", "config", b"config", "config_version", b"config_version", "created_at", b"created_at", "id", b"id", "kind", b"kind", "leader", b"leader", "life", b"life", "name", b"name", "namespace", b"namespace", "profile", b"profile", "status", b"status", "term", b"term", "units", b"units", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -241,7 +241,7 @@ class Grant(_message.Message):
     DEFERRED_FIELD_NUMBER: _builtins.int
     PORTS_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
-    WORKLOAD_VERSION_FIELD_NUMBER: _builtins.int
+    APPLICATION_STATUS_FIELD_NUMBER: _builtins.int
     MACHINE_FIELD_NUMBER: _builtins.int
     ADDRESSES_FIELD_NUMBER: _builtins.int
     timeout_seconds: _builtins.float
@@ -257,7 +257,6 @@ class Grant(_message.Message):
     config: _builtins.str
     """config is a JSON object as text: each option with what is set or its default. Options without either are left out."""
     config_version: _builtins.int
-    workload_version: _builtins.str
     machine: _builtins.str
     """machine is the id of the unit's hardware, and addresses are those of that; both are empty where it is on none."""
     @_builtins.property
@@ -281,6 +280,8 @@ class Grant(_message.Message):
     @_builtins.property
     def status(self) -> _application_service_pb2.UnitStatus: ...
     @_builtins.property
+    def application_status(self) -> _application_service_pb2.UnitStatus: ...
+    @_builtins.property
     def addresses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
@@ -303,13 +304,13 @@ class Grant(_message.Message):
         deferred: _abc.Iterable[_application_service_pb2.Notice] | None = ...,
         ports: _abc.Iterable[_application_service_pb2.Port] | None = ...,
         status: _application_service_pb2.UnitStatus | None = ...,
-        workload_version: _builtins.str = ...,
+        application_status: _application_service_pb2.UnitStatus | None = ...,
         machine: _builtins.str = ...,
         addresses: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "leadership", b"leadership", "status", b"status"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_status", b"application_status", "event", b"event", "leadership", b"leadership", "status", b"status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "application", b"application", "charm", b"charm", "config", b"config", "config_version", b"config_version", "deferred", b"deferred", "event", b"event", "kind", b"kind", "leadership", b"leadership", "machine", b"machine", "namespace", b"namespace", "ports", b"ports", "profile", b"profile", "relations", b"relations", "state", b"state", "status", b"status", "storages", b"storages", "timeout_seconds", b"timeout_seconds", "unit", b"unit", "unit_id", b"unit_id", "workload_version", b"workload_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "application", b"application", "application_status", b"application_status", "charm", b"charm", "config", b"config", "config_version", b"config_version", "deferred", b"deferred", "event", b"event", "kind", b"kind", "leadership", b"leadership", "machine", b"machine", "namespace", b"namespace", "ports", b"ports", "profile", b"profile", "relations", b"relations", "state", b"state", "status", b"status", "storages", b"storages", "timeout_seconds", b"timeout_seconds", "unit", b"unit", "unit_id", b"unit_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -698,6 +699,7 @@ class SetStatusRequest(_message.Message):
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
     UNIT_ID_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
+    APPLICATION_STATUS_FIELD_NUMBER: _builtins.int
     WORKLOAD_VERSION_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     unit_id: _builtins.str
@@ -706,22 +708,31 @@ class SetStatusRequest(_message.Message):
     def status(self) -> _application_service_pb2.UnitStatus:
         """What is not set stays."""
 
+    @_builtins.property
+    def application_status(self) -> _application_service_pb2.UnitStatus:
+        """application_status is the leader's to set: another unit is refused with NOT_LEADER."""
+
     def __init__(
         self,
         *,
         lease_token: _builtins.int = ...,
         unit_id: _builtins.str = ...,
         status: _application_service_pb2.UnitStatus | None = ...,
+        application_status: _application_service_pb2.UnitStatus | None = ...,
         workload_version: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_status", b"_status", "_workload_version", b"_workload_version", "status", b"status", "workload_version", b"workload_version"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_application_status", b"_application_status", "_status", b"_status", "_workload_version", b"_workload_version", "application_status", b"application_status", "status", b"status", "workload_version", b"workload_version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_status", b"_status", "_workload_version", b"_workload_version", "lease_token", b"lease_token", "status", b"status", "unit_id", b"unit_id", "workload_version", b"workload_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_application_status", b"_application_status", "_status", b"_status", "_workload_version", b"_workload_version", "application_status", b"application_status", "lease_token", b"lease_token", "status", b"status", "unit_id", b"unit_id", "workload_version", b"workload_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__application_status: _TypeAlias = _typing.Literal["application_status"]  # noqa: Y015
+    _WhichOneofArgType__application_status: _TypeAlias = _typing.Literal["_application_status", b"_application_status"]  # noqa: Y015
     _WhichOneofReturnType__status: _TypeAlias = _typing.Literal["status"]  # noqa: Y015
     _WhichOneofArgType__status: _TypeAlias = _typing.Literal["_status", b"_status"]  # noqa: Y015
     _WhichOneofReturnType__workload_version: _TypeAlias = _typing.Literal["workload_version"]  # noqa: Y015
     _WhichOneofArgType__workload_version: _TypeAlias = _typing.Literal["_workload_version", b"_workload_version"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__application_status) -> _WhichOneofReturnType__application_status | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__status) -> _WhichOneofReturnType__status | None: ...
     @_typing.overload
