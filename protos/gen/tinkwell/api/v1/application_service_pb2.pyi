@@ -197,6 +197,7 @@ class Charm(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     digest: _builtins.str
     """digest is "sha256:" and the SHA-256 of the package in hexadecimal digits."""
@@ -218,6 +219,10 @@ class Charm(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """warnings are what of the manifest is not used."""
+
     def __init__(
         self,
         *,
@@ -234,10 +239,11 @@ class Charm(_message.Message):
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "digest", b"digest", "endpoints", b"endpoints", "id", b"id", "kind", b"kind", "name", b"name", "options", b"options", "profile", b"profile", "size", b"size", "storages", b"storages", "summary", b"summary", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "digest", b"digest", "endpoints", b"endpoints", "id", b"id", "kind", b"kind", "name", b"name", "options", b"options", "profile", b"profile", "size", b"size", "storages", b"storages", "summary", b"summary", "updated_at", b"updated_at", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -250,19 +256,23 @@ class CharmEndpoint(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ROLE_FIELD_NUMBER: _builtins.int
     INTERFACE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     role: Global___EndpointRole.ValueType
     interface: _builtins.str
+    limit: _builtins.int
+    """limit is how many relations it may have at a time, 0 for any number."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         role: Global___EndpointRole.ValueType = ...,
         interface: _builtins.str = ...,
+        limit: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["interface", b"interface", "name", b"name", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["interface", b"interface", "limit", b"limit", "name", b"name", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -305,12 +315,17 @@ class CharmOption(_message.Message):
     TYPE_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     DEFAULT_FIELD_NUMBER: _builtins.int
+    MINIMUM_FIELD_NUMBER: _builtins.int
+    MAXIMUM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     type: _builtins.str
     """type is string, int, float or boolean."""
     description: _builtins.str
     default: _builtins.str
     """default is a JSON value as text; empty where there is none."""
+    minimum: _builtins.str
+    """minimum and maximum of a number are JSON values as text; empty where there is none."""
+    maximum: _builtins.str
     def __init__(
         self,
         *,
@@ -318,10 +333,12 @@ class CharmOption(_message.Message):
         type: _builtins.str = ...,
         description: _builtins.str = ...,
         default: _builtins.str = ...,
+        minimum: _builtins.str = ...,
+        maximum: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default", b"default", "description", b"description", "name", b"name", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default", b"default", "description", b"description", "maximum", b"maximum", "minimum", b"minimum", "name", b"name", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -458,6 +475,8 @@ class Unit(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    LAST_ORDINAL_FIELD_NUMBER: _builtins.int
+    IS_SETTLED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     application_id: _builtins.str
     namespace: _builtins.str
@@ -477,6 +496,10 @@ class Unit(_message.Message):
     is_agent_alive: _builtins.bool
     """is_agent_alive: an agent that serves the unit has a lease that is alive."""
     version: _builtins.int
+    last_ordinal: _builtins.int
+    """last_ordinal is that of its newest event, 0 before the first."""
+    is_settled: _builtins.bool
+    """is_settled: nothing runs, nothing has failed, and nothing is due. Only there where with_settled asks for it."""
     @_builtins.property
     def status(self) -> Global___UnitStatus: ...
     @_builtins.property
@@ -516,10 +539,12 @@ class Unit(_message.Message):
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        last_ordinal: _builtins.int = ...,
+        is_settled: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "event", b"event", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "charm", b"charm", "created_at", b"created_at", "event", b"event", "id", b"id", "is_agent_alive", b"is_agent_alive", "is_anywhere", b"is_anywhere", "is_leader", b"is_leader", "life", b"life", "machine", b"machine", "name", b"name", "namespace", b"namespace", "number", b"number", "phase", b"phase", "ports", b"ports", "status", b"status", "storages", b"storages", "updated_at", b"updated_at", "version", b"version", "workload_version", b"workload_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "charm", b"charm", "created_at", b"created_at", "event", b"event", "id", b"id", "is_agent_alive", b"is_agent_alive", "is_anywhere", b"is_anywhere", "is_leader", b"is_leader", "is_settled", b"is_settled", "last_ordinal", b"last_ordinal", "life", b"life", "machine", b"machine", "name", b"name", "namespace", b"namespace", "number", b"number", "phase", b"phase", "ports", b"ports", "status", b"status", "storages", b"storages", "updated_at", b"updated_at", "version", b"version", "workload_version", b"workload_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1209,19 +1234,23 @@ class ListUnitsRequest(_message.Message):
 
     NAMESPACE_FIELD_NUMBER: _builtins.int
     APPLICATION_FIELD_NUMBER: _builtins.int
+    WITH_SETTLED_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """namespace filters; empty means all."""
     application: _builtins.str
     """application filters by name, within the namespace or "default"."""
+    with_settled: _builtins.bool
+    """with_settled asks for is_settled."""
     def __init__(
         self,
         *,
         namespace: _builtins.str = ...,
         application: _builtins.str = ...,
+        with_settled: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["application", b"application", "namespace", b"namespace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application", b"application", "namespace", b"namespace", "with_settled", b"with_settled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
