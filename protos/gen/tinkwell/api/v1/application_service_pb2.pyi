@@ -552,28 +552,25 @@ Global___Unit: _TypeAlias = Unit  # noqa: Y015
 
 @_typing.final
 class Port(_message.Message):
-    """Port is a range of ports that a unit has opened. It is recorded, and nothing more."""
+    """Port is one that a unit has opened. It is recorded, and nothing more."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROTOCOL_FIELD_NUMBER: _builtins.int
-    FROM_PORT_FIELD_NUMBER: _builtins.int
-    TO_PORT_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
     protocol: _builtins.str
     """protocol is tcp, udp or icmp."""
-    from_port: _builtins.int
-    """from_port and to_port are the first and the last one; both are 0 for icmp."""
-    to_port: _builtins.int
+    number: _builtins.int
+    """number is 0 for icmp."""
     def __init__(
         self,
         *,
         protocol: _builtins.str = ...,
-        from_port: _builtins.int = ...,
-        to_port: _builtins.int = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_port", b"from_port", "protocol", b"protocol", "to_port", b"to_port"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "protocol", b"protocol"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -981,35 +978,35 @@ class Notice(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    ID_FIELD_NUMBER: _builtins.int
+    ORDINAL_FIELD_NUMBER: _builtins.int
     HANDLER_FIELD_NUMBER: _builtins.int
     EVENT_FIELD_NUMBER: _builtins.int
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
-    id: _builtins.int
-    """id is given by the server, and grows."""
+    ordinal: _builtins.int
+    """ordinal is that of the event."""
     handler: _builtins.str
     """handler is the name of the method that has deferred it."""
+    event: _builtins.str
+    """event is what the event says but for its ordinal, a JSON object as text. Two notices of one handler with the same event
+    are equal.
+    """
     attempts: _builtins.int
     """attempts counts how often the handler has been tried, the first time included."""
-    @_builtins.property
-    def event(self) -> Global___UnitEvent:
-        """event is the one that was deferred, as it was."""
-
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
-        id: _builtins.int = ...,
+        ordinal: _builtins.int = ...,
         handler: _builtins.str = ...,
-        event: Global___UnitEvent | None = ...,
+        event: _builtins.str = ...,
         attempts: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "event", b"event"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "created_at", b"created_at", "event", b"event", "handler", b"handler", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "created_at", b"created_at", "event", b"event", "handler", b"handler", "ordinal", b"ordinal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -492,7 +492,9 @@ class Effects(_message.Message):
     STORAGES_FIELD_NUMBER: _builtins.int
     DEFERRED_FIELD_NUMBER: _builtins.int
     CONSUMED_FIELD_NUMBER: _builtins.int
-    RETRIED_FIELD_NUMBER: _builtins.int
+    TERM_FIELD_NUMBER: _builtins.int
+    term: _builtins.int
+    """term is the one under which a bag of the application was written, 0 if none was."""
     @_builtins.property
     def bags(self) -> _containers.RepeatedCompositeFieldContainer[Global___BagEdit]: ...
     @_builtins.property
@@ -507,16 +509,12 @@ class Effects(_message.Message):
 
     @_builtins.property
     def deferred(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
-        """deferred are added at the end of the notices; of each the server takes the handler and the event. One that is equal to a
-        waiting one is not added.
-        """
+        """deferred are added at the end of the notices. One that is equal to a waiting one is not added."""
 
     @_builtins.property
-    def consumed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """consumed are the ids of notices whose handlers have not deferred them again, and retried of those that have."""
+    def consumed(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
+        """consumed are notices whose handlers were tried and have not deferred them again. Those that stay keep their places."""
 
-    @_builtins.property
-    def retried(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     def __init__(
         self,
         *,
@@ -526,12 +524,12 @@ class Effects(_message.Message):
         closed: _abc.Iterable[_application_service_pb2.Port] | None = ...,
         storages: _abc.Iterable[_application_service_pb2.StorageCount] | None = ...,
         deferred: _abc.Iterable[_application_service_pb2.Notice] | None = ...,
-        consumed: _abc.Iterable[_builtins.int] | None = ...,
-        retried: _abc.Iterable[_builtins.int] | None = ...,
+        consumed: _abc.Iterable[_application_service_pb2.Notice] | None = ...,
+        term: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bags", b"bags", "closed", b"closed", "consumed", b"consumed", "deferred", b"deferred", "opened", b"opened", "retried", b"retried", "state", b"state", "storages", b"storages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bags", b"bags", "closed", b"closed", "consumed", b"consumed", "deferred", b"deferred", "opened", b"opened", "state", b"state", "storages", b"storages", "term", b"term"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
