@@ -37,6 +37,7 @@ from tinkwell.charm.option import Option
 from tinkwell.charm.relation import Relation
 from tinkwell.charm.status import Active, Blocked, Maintenance, Status, Waiting
 from tinkwell.charm.storage import Storage
+from tinkwell.core.unit.kinds import Profile
 
 __all__ = [
     "Active",
@@ -59,6 +60,7 @@ __all__ = [
     "Peer",
     "PostSeriesUpgrade",
     "PreSeriesUpgrade",
+    "Profile",
     "Provides",
     "Relation",
     "RelationBroken",

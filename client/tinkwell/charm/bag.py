@@ -50,7 +50,5 @@ class Bag(MutableMapping[str, str]):
 
     def edits(self) -> dict[str, str | None]:
         """Return what differs from what was given: the new text of a key, None for a key that is gone."""
-        changed: dict[str, str | None] = {
-            key: text for key, text in self._data.items() if self._given.get(key) != text
-        }
+        changed: dict[str, str | None] = {key: text for key, text in self._data.items() if self._given.get(key) != text}
         return changed | dict.fromkeys(key for key in self._given if key not in self._data)

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tinkwell.charm import errors
+from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.bag import Bag
 from tinkwell.charm.declaration import Subject, heard
 from tinkwell.charm.endpoint import Endpoint
 from tinkwell.charm.option import Option
-from tinkwell.charm.situation import Situation
 from tinkwell.charm.status import Status
 from tinkwell.charm.storage import Storage
+from tinkwell.core.unit.kinds import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Declared:
     """What a class of charms says of itself: its name, and what it declares, in the order of the class."""
 
     name: str
+    profile: Profile | None
     endpoints: tuple[Endpoint, ...]
     storages: tuple[Storage, ...]
     options: tuple[Option[object], ...]
@@ -47,14 +49,14 @@ class Charm:
 
     There is an instance for each event of each unit: attributes of one are gone with it, and what is to stay belongs
     into `state`. The charm's name is the class's, as in `WebServer` and `web-server`, or given in
-    `class WebServer(charm.Charm, name="web")`.
+    `class WebServer(charm.Charm, name="web")`; so may a profile be, for applications that are deployed without one.
     """
 
     declared: ClassVar[Declared]
 
-    def __init_subclass__(cls, *, name: str = "") -> None:
+    def __init_subclass__(cls, *, name: str = "", profile: Profile | None = None) -> None:
         super().__init_subclass__()
-        cls.declared = _declared(cls, name or _spelled(cls.__name__))
+        cls.declared = _declared(cls, name or _spelled(cls.__name__), profile)
 
     def __init__(self, situation: Situation) -> None:
         self._situation = situation
@@ -121,19 +123,19 @@ class Charm:
         self._situation.close_port(number, protocol)
 
 
-def _declared(cls: type[Charm], name: str) -> Declared:
+def _declared(cls: type[Charm], name: str, profile: Profile | None) -> Declared:
     members = _members(cls)
     declared = Declared(
         name=name,
+        profile=profile,
         endpoints=tuple(each for each in members.values() if isinstance(each, Endpoint)),
         storages=tuple(each for each in members.values() if isinstance(each, Storage)),
         options=tuple(each for each in members.values() if isinstance(each, Option)),
         handlers=tuple(Handler(key, heard(each)) for key, each in members.items() if heard(each)),
     )
-    names = [each.name for each in (*declared.endpoints, *declared.storages)]
-    for each in names:
-        if names.count(each) > 1:
-            raise errors.DeclarationError(f"{cls.__name__} declares {each} twice; give one of them another name")
+    names = [each.name for each in declared.endpoints] + [each.name for each in declared.storages]
+    if twice := next((each for each in names if names.count(each) > 1), ""):
+        raise errors.DeclarationError(f"{cls.__name__} declares {twice} twice; give one of them another name")
     for handler in declared.handlers:
         for subject in handler.subjects:
             if subject.name and subject.name not in names:

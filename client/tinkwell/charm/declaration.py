@@ -6,7 +6,7 @@ from inspect import iscoroutinefunction
 from typing import Generic, Protocol, TypeVar
 
 from tinkwell.charm import errors, event
-from tinkwell.charm.situation import Situation
+from tinkwell.charm.attempt.situation import Situation
 from tinkwell.core.unit.kinds import EventKind
 
 C = TypeVar("C")

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import ClassVar, Self, overload
 
 from tinkwell.charm import errors, event
+from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.declaration import Holder, Hook
 from tinkwell.charm.relation import Relation
-from tinkwell.charm.situation import Situation
+from tinkwell.core.charm.record import Role
 
 
 class Relations:
@@ -44,14 +45,16 @@ class Relations:
 class Endpoint:
     """A name under which a charm is related, and the interface that both sides speak.
 
-    `created`, `joined`, `changed`, `departed` and `broken` make methods handlers of its events.
+    `limit`: how many relations it may have at a time, 0 for any number. `created`, `joined`, `changed`, `departed` and
+    `broken` make methods handlers of its events.
     """
 
-    section: ClassVar[str]
+    role: ClassVar[Role]
 
-    def __init__(self, name: str, *, interface: str) -> None:
+    def __init__(self, name: str, *, interface: str, limit: int = 0) -> None:
         self.name = name
         self.interface = interface
+        self.limit = limit
         self.created = Hook(event.RelationCreated, name)
         self.joined = Hook(event.RelationJoined, name)
         self.changed = Hook(event.RelationChanged, name)
@@ -76,16 +79,16 @@ class Endpoint:
 class Provides(Endpoint):
     """An endpoint at which others get something from this charm."""
 
-    section = "provides"
+    role = Role.PROVIDES
 
 
 class Requires(Endpoint):
     """An endpoint at which this charm gets something from others."""
 
-    section = "requires"
+    role = Role.REQUIRES
 
 
 class Peer(Endpoint):
     """An endpoint at which the units of an application meet each other. Its relation is there from the beginning."""
 
-    section = "peers"
+    role = Role.PEER

@@ -3,9 +3,9 @@
 from typing import Self, overload
 
 from tinkwell.charm import errors, event
+from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.declaration import Holder, Hook
 from tinkwell.charm.instance import Instance
-from tinkwell.charm.situation import Situation
 
 
 class Instances:
@@ -23,9 +23,8 @@ class Instances:
         """Return the only one. Raises `StorageMissing` where the unit has none, or several."""
         found = self.all()
         if len(found) != 1:
-            raise errors.StorageMissing(
-                f"{self._situation.attempt.unit} has {len(found)} storages {self._declared.name}, where one was asked for"
-            )
+            counts = f"{len(found)} storages {self._declared.name}, where one was asked for"
+            raise errors.StorageMissing(f"{self._situation.attempt.unit} has {counts}")
         return found[0]
 
     def request(self, count: int = 1) -> None:

@@ -1,9 +1,9 @@
 """One event, handed to a charm: first what was put off earlier, then the event itself.
 
-Theory of operation. A handler that calls `defer()` leaves a *notice*: the event and the handler's name. An attempt at any
-later event tries each waiting notice once, in their order, and then calls the event's own handlers, in the order in which
-they stand in the class. A notice whose handler defers again keeps its place; else it is consumed. All of this lands
-together with the effects, so an attempt that fails leaves the notices as they were.
+Theory of operation. A handler that calls `defer()` leaves a *notice*: the event and the handler's name. An attempt at
+any later event tries each waiting notice once, in their order, and then calls the event's own handlers, in the order in
+which they stand in the class. A notice whose handler defers again keeps its place; else it is consumed. All of this
+lands together with the effects, so an attempt that fails leaves the notices as they were.
 
     event 1: defers              notices [1]
     event 2: tries 1, then 2     notices []      consumed in the order 1, 2
@@ -18,12 +18,12 @@ from dataclasses import replace
 from typing import TypedDict
 
 from tinkwell.charm import event as kinds
-from tinkwell.charm.attempt import Attempt, Notice, Result, Surroundings
+from tinkwell.charm.attempt.given import Attempt, Notice, Result, Surroundings
+from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.charm import Charm
 from tinkwell.charm.declaration import Subject
 from tinkwell.charm.instance import Instance
 from tinkwell.charm.relation import Relation
-from tinkwell.charm.situation import Situation
 from tinkwell.core.unit.kinds import EventKind
 from tinkwell.core.unit.unit_event import NOTHING_SEEN, UnitEvent
 
@@ -73,10 +73,10 @@ async def dispatch(charm_class: type[Charm], attempt: Attempt, surroundings: Sur
     consumed, waiting = await _drain(charm)
     deferred: list[str] = []
     for name in _handlers(charm_class, attempt.event):
-        if await _call(charm, name, attempt.event, attempt.ordinal, is_again=False):
-            # One that is equal to a waiting one would have the handler do the same thing twice.
-            if not any(_is_equal(notice, name, attempt.event) for notice in waiting):
-                deferred.append(name)
+        is_deferred = await _call(charm, name, attempt.event, attempt.ordinal, is_again=False)
+        # One that is equal to a waiting one would have the handler do the same thing twice.
+        if is_deferred and not any(_is_equal(notice, name, attempt.event) for notice in waiting):
+            deferred.append(name)
     return situation.result(deferred=tuple(deferred), consumed=tuple(consumed), retried=tuple(waiting))
 
 
@@ -133,9 +133,7 @@ async def _made(situation: Situation, event: UnitEvent, *, ordinal: int, is_agai
     return _RELATION[event.kind](**facts)
 
 
-async def _remote(
-    situation: Situation, event: UnitEvent, relation: Relation, *, is_again: bool
-) -> Mapping[str, str]:
+async def _remote(situation: Situation, event: UnitEvent, relation: Relation, *, is_again: bool) -> Mapping[str, str]:
     """Read the bag that an event is about: as it is now, also for one that was put off; nothing where it is gone."""
     if event.kind not in _READ_REMOTE:
         return {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tinkwell.charm import errors
-from tinkwell.charm.attempt import Attempt, Notice, RelationGiven, Result, Surroundings
+from tinkwell.charm.attempt.given import Attempt, Notice, RelationGiven, Result, Surroundings
 from tinkwell.charm.bag import Bag
 from tinkwell.charm.instance import Instance
 from tinkwell.charm.relation import Relation
@@ -24,7 +24,9 @@ class Situation:
         self.wanted_storages: dict[str, int] = {}
         self._bags: dict[tuple[int, str], Mapping[str, str]] = {}
         self._relations = {given.number: self._relation(given) for given in attempt.relations}
-        self.storages = tuple(Instance(each, attempt.storages[each]) for each in sorted(attempt.storages, key=name.order))
+        self.storages = tuple(
+            Instance(each, attempt.storages[each]) for each in sorted(attempt.storages, key=name.order)
+        )
 
     @property
     def relations(self) -> tuple[Relation, ...]:
@@ -94,7 +96,7 @@ class Situation:
 
         def must_be_active() -> None:
             if not is_written:
-                raise errors.RelationGone(f"relation {given.endpoint}:{given.number} is broken; look at is_active first")
+                raise errors.RelationGone(f"relation {given.endpoint}:{given.number} is gone; look at is_active first")
 
         def must_lead() -> None:
             must_be_active()
