@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from tinkwell.charm import errors, event
 from tinkwell.charm.attempt.situation import Situation
@@ -40,13 +40,16 @@ class Hook(Generic[E]):
     def __init__(self, kind: type[E], name: str = "") -> None:
         self._subject = Subject(kind.kind, name)
 
-    def __call__(self, function: Function[C, E]) -> Function[C, E]:
-        """Register a method. Handlers of a kind are called in the order in which they stand in the class."""
+    def __call__(self, function: Function[C, E]) -> Function[C, event.Event]:
+        """Register a method. Handlers of a kind are called in the order in which they stand in the class.
+
+        What comes back is the function itself. Its type says that it takes any event, so that another decorator does.
+        """
         name = getattr(function, "__name__", repr(function))
         if not iscoroutinefunction(function):
             raise errors.DeclarationError(f"{name} handles {self._subject.kind}, so it must be declared by async def")
         setattr(function, _MARK, (self._subject, *heard(function)))
-        return function
+        return cast(Function[C, event.Event], function)
 
 
 def heard(function: object) -> tuple[Subject, ...]:

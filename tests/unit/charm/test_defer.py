@@ -121,18 +121,18 @@ async def test_a_notice_that_is_deferred_again_keeps_its_place_before_later_ones
             return None
 
         @charm.on.update_status
-        async def status(self, event: charm.UpdateStatus) -> None:
+        async def tick(self, event: charm.UpdateStatus) -> None:
             if not event.is_again:
                 return event.defer()
-            told.append("status")
+            told.append("tick")
             return None
 
     unit = Unit(Two)
     await unit.tell(CONFIG)
     await unit.tell(STATUS)
-    assert [each.handler for each in unit.notices] == ["config", "status"]
+    assert [each.handler for each in unit.notices] == ["config", "tick"]
     await unit.tell(START)
-    assert told == ["config", "status"]
+    assert told == ["config", "tick"]
     assert unit.notices == []
 
 
@@ -197,7 +197,7 @@ async def test_a_failure_leaves_the_notices_as_they_were() -> None:
                 event.defer()
 
         @charm.on.update_status
-        async def status(self, event: charm.UpdateStatus) -> None:
+        async def tick(self, event: charm.UpdateStatus) -> None:
             raise KeyError("dsn")
 
     unit = Unit(Failing)
