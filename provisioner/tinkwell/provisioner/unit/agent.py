@@ -115,9 +115,9 @@ class _Watcher:
 
     async def _recover(self, ended: BaseException | None) -> None:
         """Wait a little where the stream has failed; raises what cannot be mended."""
-        if ended is None or isinstance(ended, asyncio.CancelledError):
+        if isinstance(ended, asyncio.CancelledError):
             return
-        if not isinstance(ended, errors.Error) or isinstance(ended, retry.HOPELESS):
+        if ended is not None and (not isinstance(ended, errors.Error) or isinstance(ended, retry.HOPELESS)):
             raise ended
         logger.info("the stream of units has ended", extra={"cause": str(ended)})
         await asyncio.sleep(self._pause.next_seconds())
@@ -139,13 +139,22 @@ async def _lock(path: Path) -> int:
     """Wait until no other agent uses the folder, and return the handle that keeps others out."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     is_told = False
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    try:
+        while not _is_locked(handle):
             if not is_told:
                 logger.info("another agent serves units from this state directory; waiting for its end")
                 is_told = True
-        else:
-            return handle
-        await asyncio.sleep(CHECK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _is_locked(handle: int) -> bool:
+    """Lock a file, unless somebody else has."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""What a unit's scripts find in their environment, by the names that charms know; nothing of the agent's own is there."""
+"""What a unit's scripts find in their environment, by names that charms know; nothing of the agent's own is there."""
 
 import os
 from pathlib import Path

@@ -11,7 +11,7 @@ import logging
 from tinkwell.client import backoff, errors
 from tinkwell.client.unit.grant import NoEvent, NoEventReason
 from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.unit import run, script
+from tinkwell.provisioner.unit import execution, script
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host
 
@@ -77,16 +77,16 @@ class Unit:
         outcome = await asyncio.to_thread(self._host.outcomes.find, self._id)
         if outcome is not None:
             try:
-                return await run.commit(self._host, outcome)
+                return await execution.commit(self._host, outcome)
             except errors.Error as error:
                 # Whatever has become of that event, the next answer says how the unit is.
                 if isinstance(error, retry.HOPELESS):
                     raise
-        return await run.next_event(self._host, self._id)
+        return await execution.next_event(self._host, self._id)
 
     async def _carry_out(self, granted: Granted) -> Granted | NoEvent:
         """Run an attempt, and end it where the unit is gone meanwhile. A commit that is refused leads to a new look."""
-        attempt = run.Run(self._host, granted)
+        attempt = execution.Execution(self._host, granted)
         working = asyncio.ensure_future(attempt.run())
         looking = asyncio.ensure_future(self._look(granted, attempt))
         try:
@@ -94,15 +94,15 @@ class Unit:
             if not working.done():
                 return looking.result()
             return working.result()
-        except run.ENDED:
-            return await run.next_event(self._host, self._id)
+        except execution.ENDED:
+            return await execution.next_event(self._host, self._id)
         finally:
             await _cancel(looking, working)
             if self._has_looked:
                 self._has_looked = False
                 self._woken.set()
 
-    async def _look(self, granted: Granted, attempt: run.Run) -> NoEvent:
+    async def _look(self, granted: Granted, attempt: execution.Execution) -> NoEvent:
         """Return once the unit turns out to be gone, looking whenever it was woken."""
         while True:
             await self._woken.wait()
@@ -110,7 +110,7 @@ class Unit:
             self._woken.clear()
             self._has_looked = True
             try:
-                following = await run.next_event(self._host, self._id)
+                following = await execution.next_event(self._host, self._id)
             except errors.NotFound:
                 return NoEvent(reason=NoEventReason.GONE)
             except errors.Error as error:
@@ -136,7 +136,7 @@ class Unit:
         logger.info("a unit is gone", extra={"unit": self._id})
 
 
-async def _cancel(*tasks: "asyncio.Future[object]") -> None:
+async def _cancel(*tasks: "asyncio.Future[NoEvent] | asyncio.Future[Granted | NoEvent]") -> None:
     """Cancel tasks, and wait until they have cleared up."""
     for task in tasks:
         task.cancel()

@@ -35,8 +35,8 @@ class Broken(Exception):
     """The event cannot be run here; the text says why, and what to do."""
 
 
-class Run:
-    """An attempt that a unit was granted."""
+class Execution:
+    """An attempt that a unit was granted, and its world."""
 
     def __init__(self, host: Host, given: Granted) -> None:
         self._host = host
