@@ -34,8 +34,8 @@ class CharmClient(ReadingClient):
 
             charm = await client.applications.upload_charm("./web")
 
-        One that is there already is answered as it is. Raises `CharmRefused` with each mistake, and `OSError` for a path
-        that cannot be read.
+        One that is there already is answered as it is. Raises `CharmRefused` with each mistake, and `OSError` for a
+        path that cannot be read.
         """
         data = await _read(charm)
 

@@ -10,7 +10,7 @@ from tinkwell.client.unit import message, settling
 from tinkwell.client.unit.charm import CharmClient, CharmLike
 from tinkwell.client.unit.model import Application, Relation, Storage, Unit
 from tinkwell.client.value import field
-from tinkwell.client.watch import informer
+from tinkwell.client.watch import informer as informers
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.unit.kinds import Profile
 
@@ -41,10 +41,10 @@ class ApplicationClient(CharmClient):
             await client.applications.deploy("web", "./web", units=2, config={"workers": 4})
             await client.applications.settled("web")
 
-        A charm that the server does not have is uploaded first. `machines` are ids of hardware, for one unit each; other
-        units go where the fewest are, or with `anywhere` to no machine. `storage` says how many instances of a storage
-        each unit has. Raises `CharmRefused`, `AlreadyExists` for a name that is taken, `InvalidField` for options that
-        the charm does not have, `NoAgent` for a machine whose agent does not serve such charms.
+        A charm that the server does not have is uploaded first. `machines` are ids of hardware, for one unit each;
+        other units go where the fewest are, or with `anywhere` to no machine. `storage` says how many instances of a
+        storage each unit has. Raises `CharmRefused`, `AlreadyExists` for a name that is taken, `InvalidField` for an
+        option that the charm does not have, `NoAgent` for a machine whose agent does not serve such charms.
         """
         fields: dict[str, Any] = {
             "id": id or str(uuid.uuid4()),
@@ -222,18 +222,18 @@ class ApplicationClient(CharmClient):
         async with asyncio.timeout(timeout_seconds):
             await settling.wait(self, applications, namespace)
 
-    def informer(self, *, strict: bool = False) -> "informer.Informer[Application]":
+    def informer(self, *, strict: bool = False) -> "informers.Informer[Application]":
         """Make a live cache of all applications with handlers; see `Informer`.
 
         What happens to their units reaches handlers too; it changes no application in the cache.
         """
-        return informer.Informer(
+        return informers.Informer(
             ResourceType.APPLICATION, self.list, lambda: self.watch(now=True), Application.from_json, strict=strict
         )
 
-    def unit_informer(self, *, strict: bool = False) -> "informer.Informer[Unit]":
+    def unit_informer(self, *, strict: bool = False) -> "informers.Informer[Unit]":
         """Make a live cache of all units with handlers; see `Informer`."""
-        return informer.Informer(
+        return informers.Informer(
             ResourceType.UNIT, self.units, lambda: self.watch(now=True), Unit.from_json, strict=strict
         )
 

@@ -47,8 +47,8 @@ class Leadership:
 class GrantedRelation:
     """A relation of the unit. `members` are the units that are visible in it, in order.
 
-    `own` is the unit's bag, `own_application` that of its application, None where the unit may not read it. `application` is
-    the other side's; of a peer relation the unit's own.
+    `application` is the other side's; of a peer relation the unit's own. `own` is the unit's bag, and `own_application`
+    that of its application, None where the unit may not read it.
     """
 
     number: int
@@ -66,8 +66,8 @@ class GrantedRelation:
 class Grant:
     """An event to run, with all that its unit may know without asking.
 
-    `timeout_seconds` from now on the attempt has to have ended. `charm` is the digest of what has to run it. `config` has
-    each option with what is set or its default. `storages` are names, each with whether the unit was told of it.
+    `timeout_seconds` from now on the attempt has to have ended. `charm` is the digest of what has to run it. `config`
+    has each option with what is set or its default. `storages` are names, each with whether the unit was told of it.
     `machine` is the id of its hardware, and `addresses` are those of that.
     """
 

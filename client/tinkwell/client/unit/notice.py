@@ -47,8 +47,13 @@ def read(text: str) -> UnitEvent:
         return UnitEvent(
             kind=EventKind(said["kind"]),
             relation=int(said.get("relation", 0)),
-            **{name: str(said.get(name, "")) for name in _TEXTS},
-            **{name: bool(said.get(name, False)) for name in _FLAGS},
+            endpoint=str(said.get("endpoint", "")),
+            application=str(said.get("application", "")),
+            unit=str(said.get("unit", "")),
+            departing_unit=str(said.get("departing_unit", "")),
+            storage=str(said.get("storage", "")),
+            is_mirrored=bool(said.get("is_mirrored")),
+            is_echo=bool(said.get("is_echo")),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise errors.Error(f"a deferred event cannot be read: {error}; is it of a newer release?") from error

@@ -1,8 +1,8 @@
 """Waiting until applications are settled: until nothing runs, and nothing is due for any of their units.
 
-There is no moment at which a client sees all units at once: while one list is read, a unit that it has shown as settled may
-be told of something that another one has done. Two lists that show the same ordinals, and every unit as settled, leave
-no room for that: each unit that is settled in the first one has run nothing until the second one began.
+There is no moment at which a client sees all units at once: while one list is read, a unit that it has shown as settled
+may be told of something that another one has done. Two lists that show the same ordinals, and every unit as settled,
+leave no room for that: between what both show of a unit it has run nothing, and all these spans share a moment.
 """
 
 import asyncio

@@ -71,8 +71,8 @@ class UnitClient:
         """Get a unit's next event to run, or why there is none.
 
         An event that runs under this lease comes as the same attempt again. One of a lease that is over is lost, and
-        comes as another attempt if it still stands: so first commit the outcomes that are kept. Raises `LeaseHeld` where
-        another agent that is alive runs it.
+        comes as another attempt if it still stands: so first commit the outcomes that are kept. Raises `LeaseHeld`
+        where another agent that is alive runs it.
         """
         request = field.build(pb.NextEventRequest, lease_token=lease_token, unit_id=unit_id)
         return effect_message.following(await self._caller.unary(self._stub.NextEvent, request, may_repeat=True))
@@ -90,8 +90,8 @@ class UnitClient:
 
             following = await client.units.commit(lease.token, grant.event.id, grant.event.attempt, effects)
 
-        A repetition changes nothing. Raises `CommitRefused` where the unit may not have one of the effects: the event has
-        failed then.
+        A repetition changes nothing. Raises `CommitRefused` where the unit may not have one of the effects: the event
+        has failed then.
         """
         request = field.build(
             pb.CommitEventRequest,
