@@ -6,6 +6,7 @@ there: who serves the units has the same file. Its digest tells revisions apart.
 
 import decimal
 import inspect
+import io
 from pathlib import Path
 
 from tinkwell.charm import errors
@@ -56,6 +57,11 @@ def pack(charm_class: type[Charm]) -> bytes:
     return package.pack(
         [package.NewFile(metadata.CHARM_YAML, text.encode() + b"\n"), package.NewFile(source.name, content)]
     )
+
+
+def digest(charm_class: type[Charm]) -> str:
+    """Return the digest by which servers know a class. Raises as `pack`."""
+    return package.digest(io.BytesIO(pack(charm_class)))
 
 
 def _option(option: Option[object]) -> record.Option:
