@@ -1,0 +1,1 @@
+"""Applications, their units, and what these are told."""

@@ -1,0 +1,1 @@
+"""The SQL of applications and of what belongs to them."""
