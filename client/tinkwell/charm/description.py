@@ -69,13 +69,14 @@ def _option(option: Option[object]) -> record.Option:
         name=option.name,
         type=option.type,
         description=option.description,
-        default=_value(option.default),
-        minimum=_value(option.minimum),
-        maximum=_value(option.maximum),
+        default=to_json(option.default),
+        minimum=to_json(option.minimum),
+        maximum=to_json(option.maximum),
     )
 
 
-def _value(value: object) -> JsonValue:
+def to_json(value: object) -> JsonValue:
+    """Return the value of an option as documents have it. Raises `DeclarationError` for what options cannot be."""
     match value:
         case float():
             return decimal.Decimal(repr(value))

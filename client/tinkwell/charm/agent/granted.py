@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from tinkwell.charm import errors
+from tinkwell.charm.agent.api import Units
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.charm.agent.lease import Lease
+from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.agent.outbox import Outbox
 from tinkwell.charm.attempt.given import Attempt, RelationGiven
 from tinkwell.charm.status import Status
+from tinkwell.client import errors as client_errors
 from tinkwell.client.unit.grant import Grant, GrantedRelation
-from tinkwell.client.unit.worker import UnitClient
+from tinkwell.client.unit.model import Bag
 from tinkwell.core.unit.effect import Notice, Port
 
 
@@ -35,7 +38,7 @@ def attempt(grant: Grant, folder: AgentFolder) -> Attempt:
 class Granted:
     """The surroundings of an attempt that the server has granted under a lease."""
 
-    def __init__(self, units: UnitClient, held: Lease, token: int, grant: Grant, outbox: Outbox) -> None:
+    def __init__(self, units: Units, held: Lease, token: int, grant: Grant, outbox: Outbox) -> None:
         self._units = units
         self._lease = held
         self._token = token
@@ -51,10 +54,16 @@ class Granted:
         return self._grant.leadership.leads and self._lease.lives(self._token)
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
-        """Return the bag of a unit or an application; raises `errors.PermissionDenied` for one that is none of ours."""
+        """Return the bag of a unit or an application. Raises `NotReadable`."""
         event_id = self._grant.event.id
-        bag = await self._lease.under(lambda token: self._units.read_bag(token, event_id, relation, owner))
-        return bag.data
+
+        async def read(token: int) -> Bag:
+            return await self._units.read_bag(token, event_id, relation, owner)
+
+        try:
+            return (await until_answered(lambda: self._lease.under(read), what="read a bag")).data
+        except (client_errors.PermissionDenied, client_errors.NotFound) as error:
+            raise errors.NotReadable(error.message) from error
 
     def set_status(self, status: Status) -> None:
         """Show people a status."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from tinkwell.charm.agent import granted
 from tinkwell.charm.agent import outbox as outboxes
+from tinkwell.charm.agent.api import Units
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.attempt.dispatch import dispatch
@@ -22,14 +23,16 @@ from tinkwell.charm.charm import Charm
 from tinkwell.client import errors
 from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason
 from tinkwell.client.unit.outcome import Outcome
-from tinkwell.client.unit.worker import UnitClient, encode
+from tinkwell.client.unit.worker import encode
 from tinkwell.core.unit.effect import Effects
 
 logger = logging.getLogger(__name__)
 
 # The server refuses longer ones.
 _MESSAGE_CHARACTERS = 1_000
-# When to ask again for a unit that another agent holds.
+# What concerns the agent as a whole, and not this unit.
+_HOPELESS = (errors.Unauthenticated, errors.PermissionDenied, errors.Unimplemented, errors.Closed)
+# When to ask again for a unit that another agent holds, or that the server gives nothing for.
 _HELD_SECONDS = 10.0
 
 
@@ -37,7 +40,7 @@ _HELD_SECONDS = 10.0
 class Served:
     """What all hosts of an agent share. `digest` is that of the charm."""
 
-    units: UnitClient
+    units: Units
     lease: Lease
     folder: AgentFolder
     charm_class: type[Charm]
@@ -111,6 +114,11 @@ class Host:
         except errors.LeaseLost:
             # The unit is not this agent's any more, or not yet; it will be woken if it is.
             return NoEvent(reason=NoEventReason.NOTHING_DUE)
+        except _HOPELESS:
+            raise
+        except errors.Error as error:
+            logger.warning("no event is given", extra={"unit_id": unit_id, "cause": str(error)})
+            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=_HELD_SECONDS)
 
     async def _send_kept(self) -> Grant | NoEvent | None:
         """Commit what a predecessor has left."""
@@ -186,6 +194,9 @@ class Host:
         except (errors.IllegalTransition, errors.NotFound) as error:
             # It was lost, left out or removed meanwhile, so that nobody wants its effects.
             logger.warning("an outcome is not wanted", extra={"event_id": outcome.event_id, "cause": str(error)})
+        except (errors.InvalidField, errors.ResourceExhausted) as error:
+            # It can never be told, as where it is too large; without an end the event would be granted again and again.
+            following = await self._fail(outcome.event_id, outcome.attempt, str(error))
         await asyncio.to_thread(self._served.folder.outcomes.drop, self._unit_id)
         return following
 

@@ -8,9 +8,10 @@ import asyncio
 import logging
 from collections import deque
 from contextvars import ContextVar
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from tinkwell.charm.agent import lease
+from tinkwell.charm.agent.api import Units
 from tinkwell.charm.status import Status
 from tinkwell.client import errors
 from tinkwell.client.unit.model import UnitLogLine, UnitStatus
@@ -26,28 +27,10 @@ _FLUSH_SECONDS = 10.0
 _BATCH_LINES = 500
 
 
-class OutboxApi(Protocol):
-    """What an outbox needs of the server."""
-
-    async def set_status(
-        self,
-        lease_token: int,
-        unit_id: str,
-        *,
-        status: UnitStatus | None = None,
-        application_status: UnitStatus | None = None,
-        workload_version: str | None = None,
-    ) -> None:
-        """Say at once how a unit is."""
-
-    async def append_logs(self, lease_token: int, unit_id: str, lines: list[UnitLogLine]) -> int:
-        """Store log lines."""
-
-
 class Outbox:
     """What one attempt at a unit's event has to tell."""
 
-    def __init__(self, api: OutboxApi, held: lease.Lease, unit_id: str, *, ordinal: int, attempt: int) -> None:
+    def __init__(self, api: Units, held: lease.Lease, unit_id: str, *, ordinal: int, attempt: int) -> None:
         self._api = api
         self._lease = held
         self._unit_id = unit_id
