@@ -8,7 +8,7 @@ import asyncpg
 
 from tinkwell.core.unit import change, resolve
 from tinkwell.core.unit.advance import advance
-from tinkwell.core.unit.kinds import EventState, Owner
+from tinkwell.core.unit.kinds import EventState
 from tinkwell.core.unit.ledger import Written
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.database.database import Database, Transaction
@@ -55,6 +55,12 @@ _STORAGE = """
       FROM unit u, next WHERE u.id = $1::text::uuid
     RETURNING name
 """
+_EDIT_BAG = """
+    INSERT INTO relation_bag AS b (relation_id, owner, data)
+    SELECT id, $2, $3::text::jsonb FROM relation WHERE namespace = 'default' AND number = $1
+        ON CONFLICT (relation_id, owner) DO UPDATE SET data = excluded.data WHERE b.data <> excluded.data
+    RETURNING owner
+"""
 
 
 @dataclasses.dataclass(slots=True)
@@ -98,7 +104,7 @@ class Rows:
         assert loaded is not None
         return loaded
 
-    async def step(self, unit_id: str, bags: Mapping[int, Mapping[str, str | None]] | None = None) -> UnitEvent | None:
+    async def step(self, unit_id: str, bags: Mapping[int, Mapping[str, str]] | None = None) -> UnitEvent | None:
         """Grant a unit's next event and commit it, with edits of its own bags; None if nothing is due."""
         application_id = (await self.load(unit_id)).application.id
 
@@ -122,7 +128,7 @@ class Rows:
             assert granted.in_flight.event == event
             own = set()
             for number, edits in (bags or {}).items():
-                if await delivery.edit_bag(transaction, unit_id, number, Owner.UNIT, edits):
+                if await transaction.fetch(_EDIT_BAG, number, loaded.unit.name, json.dumps(edits)):
                     own.add(number)
             await delivery.end_event(transaction, event_id, EventState.COMMITTED)
             after = advance(granted.ledger, event, granted.view, Written(own=frozenset(own)))

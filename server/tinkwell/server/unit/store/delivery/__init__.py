@@ -5,7 +5,6 @@ where it has to; see `lock`. What is read is read by one statement, after the lo
 """
 
 from tinkwell.server.unit.store.delivery.apply import apply
-from tinkwell.server.unit.store.delivery.effect import add_storages, change_notices, change_ports, edit_bag, edit_state
 from tinkwell.server.unit.store.delivery.event import end_event, retry_event, retry_in, take_over, write_event
 from tinkwell.server.unit.store.delivery.load import load
 from tinkwell.server.unit.store.delivery.lock import lock_application, lock_relation, lock_unit
@@ -21,12 +20,7 @@ __all__ = [
     "NewEvent",
     "Settings",
     "UnitRow",
-    "add_storages",
     "apply",
-    "change_notices",
-    "change_ports",
-    "edit_bag",
-    "edit_state",
     "end_event",
     "load",
     "lock_application",
