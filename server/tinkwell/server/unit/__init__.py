@@ -1,0 +1,1 @@
+"""Units: applications made of them, and the events of their lives."""
