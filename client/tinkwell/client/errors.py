@@ -2,11 +2,18 @@
 
 Error
 ├── InvalidField          a field of the request is wrong; `violations` names each one
-│   └── ChartInvalid      a file of a chart is wrong, or what it says together with the values
+│   ├── ChartInvalid      a file of a chart is wrong, or what it says together with the values
+│   ├── CharmRefused      a charm may not be run, or not in the place of the one before
+│   └── CommitRefused     a unit event may not have one of its effects
 ├── NotFound              the resource does not exist, or is deleted
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
 │   ├── PlanStale         the release is no longer what the plan was made for
+│   ├── EndpointMismatch  no pair of endpoints, or more than one, fits a relation
+│   ├── NotLeader         only the unit that leads its application may do this
+│   ├── UnitInError       an event of the unit has failed
+│   ├── MachineHasUnits   units are on the machine
+│   ├── NoAgent           no agent that is alive serves the machine for the kind of charm
 │   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
 │   ├── LeaseHeld         somebody alive holds the machine for this workflow, or the operation
 │   └── LeaseLost         the lease of the caller is over, or its work was taken over
@@ -114,6 +121,18 @@ class ChartInvalid(InvalidField):
     own_reason = "CHART_INVALID"
 
 
+class CharmRefused(InvalidField):
+    """The charm may not be run, or not in the place of the one before."""
+
+    own_reason = "CHARM_REFUSED"
+
+
+class CommitRefused(InvalidField):
+    """The unit event may not have one of its effects, and so it has failed."""
+
+    own_reason = "COMMIT_REFUSED"
+
+
 class NotFound(Error):
     """The resource does not exist, or is deleted."""
 
@@ -168,6 +187,36 @@ class LeaseHeld(IllegalTransition):
     def operation_id(self) -> str:
         """The id of the operation; empty where it is no operation that is held."""
         return self.metadata.get("operation_id", "")
+
+
+class EndpointMismatch(IllegalTransition):
+    """No pair of endpoints, or more than one, fits the relation that was asked for."""
+
+
+class NotLeader(IllegalTransition):
+    """Only the unit that leads its application may do this."""
+
+
+class UnitInError(IllegalTransition):
+    """An event of the unit has failed: resolve it first."""
+
+
+class MachineHasUnits(IllegalTransition):
+    """Units are on the machine."""
+
+    @property
+    def worker_id(self) -> str:
+        """The id of the machine; empty where the server did not say."""
+        return self.metadata.get("worker_id", "")
+
+
+class NoAgent(IllegalTransition):
+    """No agent that is alive serves the machine for the kind of charm."""
+
+    @property
+    def worker_id(self) -> str:
+        """The id of the machine; empty where the server did not say."""
+        return self.metadata.get("worker_id", "")
 
 
 class PlanStale(IllegalTransition):
@@ -305,6 +354,13 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
     "CHART_INVALID": ChartInvalid,
+    "CHARM_REFUSED": CharmRefused,
+    "COMMIT_REFUSED": CommitRefused,
+    "ENDPOINT_MISMATCH": EndpointMismatch,
+    "NOT_LEADER": NotLeader,
+    "UNIT_IN_ERROR": UnitInError,
+    "MACHINE_HAS_UNITS": MachineHasUnits,
+    "NO_AGENT": NoAgent,
     "CHART_UNKNOWN": ChartUnknown,
     "SECRETS_DISABLED": SecretsDisabled,
     "LOST_RACE": LostRace,

@@ -2,12 +2,19 @@
 
 TinkwellError
 ├── InvalidField        a field of the request is wrong (each one is named)
-│   └── ChartInvalid    a file of a chart is wrong, or what it says together with the values
+│   ├── ChartInvalid    a file of a chart is wrong, or what it says together with the values
+│   ├── CharmRefused    a charm may not be run, or not in the place of the one before
+│   └── CommitRefused   a unit event may not have one of its effects
 ├── NotFound            the resource does not exist, or is deleted
 ├── AlreadyExists       something that must be unique is taken
 ├── IllegalTransition   the state of the resource does not allow this
-│   └── PlanStale       the release is no longer what a plan of it was made for
+│   ├── PlanStale       the release is no longer what a plan of it was made for
+│   ├── EndpointMismatch  no pair of endpoints, or more than one, fits a relation
+│   ├── NotLeader       only the unit that leads its application may do this
+│   └── UnitInError     an event of the unit has failed
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
+├── MachineHasUnits     units are on the machine
+├── NoAgent             no agent that is alive serves the machine for the kind of charm
 ├── OperationActive     no operation of a release can begin, because another one has not ended
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
@@ -60,6 +67,14 @@ class ChartInvalid(InvalidField):
     """One or more files of a chart are wrong: a field is the path of a file, and of what stands in it."""
 
 
+class CharmRefused(InvalidField):
+    """A charm may not be run, or not in the place of the one before: a field is the path of what is wrong in it."""
+
+
+class CommitRefused(InvalidField):
+    """A unit event may not have one or more of its effects, which are named: the event has failed."""
+
+
 class ChartUnknown(TinkwellError):
     """The server has no chart with this digest."""
 
@@ -107,6 +122,49 @@ class PlanStale(IllegalTransition):
 
     def __init__(self, plan: str, description: str) -> None:
         super().__init__(f"plan {plan}", f"{description}; make another plan")
+
+
+class EndpointMismatch(IllegalTransition):
+    """No pair of endpoints fits the relation that was asked for, or more than one does: `description` says which."""
+
+
+class NotLeader(IllegalTransition):
+    """The unit does not lead its application, and only the one that leads may do this."""
+
+    def __init__(self, unit: str, *, leader: str = "") -> None:
+        self.leader = leader
+        leads = f"{leader} does" if leader else "no unit does now"
+        super().__init__(f"unit {unit}", f"it does not lead its application, as this needs; {leads}")
+
+
+class UnitInError(IllegalTransition):
+    """An event of the unit, `event`, has failed: it has to be resolved first."""
+
+    def __init__(self, unit: str, *, event: str) -> None:
+        self.event = event
+        super().__init__(f"unit {unit}", f"its event {event} has failed; resolve that first")
+
+
+class MachineHasUnits(TinkwellError):
+    """Units are on the machine: what was asked for would disturb them."""
+
+    def __init__(self, worker_id: str, *, units: Iterable[str], advice: str) -> None:
+        self.worker_id = worker_id
+        self.units = tuple(units)
+        named = ", ".join(self.units[:5]) + (f" and {len(self.units) - 5} more" if len(self.units) > 5 else "")
+        self.subject = f"machine {worker_id}"
+        self.description = f"units are on it: {named}; {advice}"
+        super().__init__(f"{self.subject}: {self.description}")
+
+
+class NoAgent(TinkwellError):
+    """No agent that is alive serves the machine for this kind of charm."""
+
+    def __init__(self, worker_id: str, *, kind: str) -> None:
+        self.worker_id = worker_id
+        self.subject = f"machine {worker_id}"
+        self.description = f"no agent that is alive serves {kind.lower()} charms on it; start one with --units"
+        super().__init__(f"{self.subject}: {self.description}")
 
 
 class MachineBusy(TinkwellError):

@@ -26,12 +26,19 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.AlreadyExists: (_Code.ALREADY_EXISTS, _Reason.ERROR_REASON_ALREADY_EXISTS),
     errors.IllegalTransition: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_ILLEGAL_TRANSITION),
     errors.PlanStale: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_PLAN_STALE),
+    errors.EndpointMismatch: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_ENDPOINT_MISMATCH),
+    errors.NotLeader: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_NOT_LEADER),
+    errors.UnitInError: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_UNIT_IN_ERROR),
+    errors.MachineHasUnits: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_HAS_UNITS),
+    errors.NoAgent: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_NO_AGENT),
     errors.MachineBusy: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_BUSY),
     errors.OperationActive: (_Code.ABORTED, _Reason.ERROR_REASON_OPERATION_ACTIVE),
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
     errors.LeaseLost: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_LOST),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
     errors.ChartInvalid: (_Code.INVALID_ARGUMENT, _Reason.ERROR_REASON_CHART_INVALID),
+    errors.CharmRefused: (_Code.INVALID_ARGUMENT, _Reason.ERROR_REASON_CHARM_REFUSED),
+    errors.CommitRefused: (_Code.INVALID_ARGUMENT, _Reason.ERROR_REASON_COMMIT_REFUSED),
     errors.ChartUnknown: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_CHART_UNKNOWN),
     errors.SecretsDisabled: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_SECRETS_DISABLED),
     errors.LostRace: (_Code.ABORTED, _Reason.ERROR_REASON_LOST_RACE),
@@ -100,8 +107,9 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
         case errors.AlreadyExists():
             taken = {"what": error.what, "value": error.value}
             return taken | ({"taken_by": error.taken_by} if error.taken_by else {})
-        case errors.MachineBusy():
-            return {"subject": error.subject, "worker_id": error.worker_id, "workflow_id": error.held_by}
+        case errors.MachineBusy() | errors.MachineHasUnits() | errors.NoAgent():
+            held = {"workflow_id": error.held_by} if isinstance(error, errors.MachineBusy) else {}
+            return {"subject": error.subject, "worker_id": error.worker_id, **held}
         case errors.OperationActive():
             return {"subject": error.subject, "operation_id": error.operation_id}
         case errors.LeaseHeld():
@@ -135,6 +143,8 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
         case (
             errors.IllegalTransition()
             | errors.MachineBusy()
+            | errors.MachineHasUnits()
+            | errors.NoAgent()
             | errors.LeaseHeld()
             | errors.LeaseLost()
             | errors.SecretsDisabled()

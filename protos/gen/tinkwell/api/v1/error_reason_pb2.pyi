@@ -67,6 +67,20 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
     ERROR_REASON_PLAN_STALE: _ErrorReason.ValueType  # 21
     """The release is no longer what the plan was made for: make another one. FAILED_PRECONDITION."""
+    ERROR_REASON_ENDPOINT_MISMATCH: _ErrorReason.ValueType  # 22
+    """No pair of endpoints, or more than one, fits the relation that was asked for. FAILED_PRECONDITION."""
+    ERROR_REASON_NOT_LEADER: _ErrorReason.ValueType  # 23
+    """Only the unit that leads its application may do this. FAILED_PRECONDITION."""
+    ERROR_REASON_UNIT_IN_ERROR: _ErrorReason.ValueType  # 24
+    """An event of the unit has failed: resolve it first. FAILED_PRECONDITION."""
+    ERROR_REASON_NO_AGENT: _ErrorReason.ValueType  # 25
+    """No agent that is alive serves the machine, worker_id in metadata, for the kind of charm. FAILED_PRECONDITION."""
+    ERROR_REASON_MACHINE_HAS_UNITS: _ErrorReason.ValueType  # 26
+    """Units are on the machine, worker_id in metadata. FAILED_PRECONDITION."""
+    ERROR_REASON_COMMIT_REFUSED: _ErrorReason.ValueType  # 27
+    """An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
+    ERROR_REASON_CHARM_REFUSED: _ErrorReason.ValueType  # 28
+    """The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -116,4 +130,18 @@ ERROR_REASON_CHART_UNKNOWN: ErrorReason.ValueType  # 20
 """The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
 ERROR_REASON_PLAN_STALE: ErrorReason.ValueType  # 21
 """The release is no longer what the plan was made for: make another one. FAILED_PRECONDITION."""
+ERROR_REASON_ENDPOINT_MISMATCH: ErrorReason.ValueType  # 22
+"""No pair of endpoints, or more than one, fits the relation that was asked for. FAILED_PRECONDITION."""
+ERROR_REASON_NOT_LEADER: ErrorReason.ValueType  # 23
+"""Only the unit that leads its application may do this. FAILED_PRECONDITION."""
+ERROR_REASON_UNIT_IN_ERROR: ErrorReason.ValueType  # 24
+"""An event of the unit has failed: resolve it first. FAILED_PRECONDITION."""
+ERROR_REASON_NO_AGENT: ErrorReason.ValueType  # 25
+"""No agent that is alive serves the machine, worker_id in metadata, for the kind of charm. FAILED_PRECONDITION."""
+ERROR_REASON_MACHINE_HAS_UNITS: ErrorReason.ValueType  # 26
+"""Units are on the machine, worker_id in metadata. FAILED_PRECONDITION."""
+ERROR_REASON_COMMIT_REFUSED: ErrorReason.ValueType  # 27
+"""An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
+ERROR_REASON_CHARM_REFUSED: ErrorReason.ValueType  # 28
+"""The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -283,22 +283,26 @@ class CreateWorkflowRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     TEMPLATE_FIELD_NUMBER: _builtins.int
     HARDWARE_FIELD_NUMBER: _builtins.int
+    WITH_UNITS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is optional; with it a repeated call is recognised and changes nothing."""
     template: _builtins.str
     """template is a template's id or name."""
     hardware: _builtins.str
     """hardware is the device map, a JSON object as text, such as {"device_1": "52:54:00:10:00:03"}."""
+    with_units: _builtins.bool
+    """with_units has the workflow run on machines that units are on. It is refused with MACHINE_HAS_UNITS otherwise."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         template: _builtins.str = ...,
         hardware: _builtins.str = ...,
+        with_units: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hardware", b"hardware", "id", b"id", "template", b"template"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hardware", b"hardware", "id", b"id", "template", b"template", "with_units", b"with_units"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
