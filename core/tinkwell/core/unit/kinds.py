@@ -1,0 +1,173 @@
+"""The kinds and states of units, their events and relations, named as everywhere outside protobuf."""
+
+from enum import StrEnum
+
+
+class EventKind(StrEnum):
+    """What an event tells a unit, by the name that charms know, without that of its endpoint or storage."""
+
+    STORAGE_ATTACHED = "storage-attached"
+    INSTALL = "install"
+    RELATION_CREATED = "relation-created"
+    LEADER_ELECTED = "leader-elected"
+    LEADER_SETTINGS_CHANGED = "leader-settings-changed"
+    CONFIG_CHANGED = "config-changed"
+    START = "start"
+    RELATION_JOINED = "relation-joined"
+    RELATION_CHANGED = "relation-changed"
+    RELATION_DEPARTED = "relation-departed"
+    RELATION_BROKEN = "relation-broken"
+    UPGRADE_CHARM = "upgrade-charm"
+    PRE_SERIES_UPGRADE = "pre-series-upgrade"
+    POST_SERIES_UPGRADE = "post-series-upgrade"
+    COLLECT_METRICS = "collect-metrics"
+    UPDATE_STATUS = "update-status"
+    STORAGE_DETACHING = "storage-detaching"
+    STOP = "stop"
+    REMOVE = "remove"
+
+    @property
+    def is_relation(self) -> bool:
+        """Whether it is about a relation, whose number and endpoint it has."""
+        return self in _RELATION
+
+    @property
+    def is_storage(self) -> bool:
+        """Whether it is about a storage, whose name it has."""
+        return self in (EventKind.STORAGE_ATTACHED, EventKind.STORAGE_DETACHING)
+
+    @property
+    def is_teardown(self) -> bool:
+        """Whether it takes something away, so that a unit which is to be removed may still get it."""
+        return self in TEARDOWN
+
+
+_RELATION = frozenset(
+    {
+        EventKind.RELATION_CREATED,
+        EventKind.RELATION_JOINED,
+        EventKind.RELATION_CHANGED,
+        EventKind.RELATION_DEPARTED,
+        EventKind.RELATION_BROKEN,
+    }
+)
+# The only events of a unit from the first one on that it gets because it is removed.
+TEARDOWN = frozenset(
+    {
+        EventKind.RELATION_DEPARTED,
+        EventKind.RELATION_BROKEN,
+        EventKind.STORAGE_DETACHING,
+        EventKind.STOP,
+        EventKind.REMOVE,
+    }
+)
+# The names of the document for events that have another one.
+ALIASES = {"storage-detached": EventKind.STORAGE_DETACHING}
+
+
+class EventState(StrEnum):
+    """The state of a unit's event. RUNNING and ERROR are in flight, of which a unit has at most one."""
+
+    RUNNING = "RUNNING"
+    ERROR = "ERROR"
+    COMMITTED = "COMMITTED"
+    SKIPPED = "SKIPPED"
+    # It lost its ground, and is as if it had never been granted, but for its ordinal.
+    WITHDRAWN = "WITHDRAWN"
+    # Its unit was removed by force.
+    ABANDONED = "ABANDONED"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing may change this state any more."""
+        return self not in (EventState.RUNNING, EventState.ERROR)
+
+
+class Life(StrEnum):
+    """How long an application, a unit, a relation or a storage still lives. It never goes back."""
+
+    ALIVE = "ALIVE"
+    # Its removal was asked for; whoever was told of it is told that it goes.
+    DYING = "DYING"
+    DEAD = "DEAD"
+
+
+class Phase(StrEnum):
+    """How far the life of a unit is. It waits until its first event is granted, and is gone after its last one."""
+
+    WAITING = "WAITING"
+    SETUP = "SETUP"
+    OPERATION = "OPERATION"
+    TEARDOWN = "TEARDOWN"
+
+
+class Profile(StrEnum):
+    """Whose order of events an application gets: that of the document, or the one that Juju keeps of it.
+
+    With JUJU, units of one application meet in peer relations only, nobody is told of its own write, and a peer
+    relation that a new charm brings is created in Operation.
+    """
+
+    LITERAL = "LITERAL"
+    JUJU = "JUJU"
+
+
+class Membership(StrEnum):
+    """How far a unit is in a relation: its relation-created is granted, is committed, or it has left."""
+
+    ENTERING = "ENTERING"
+    IN = "IN"
+    LEFT = "LEFT"
+
+
+class CharmKind(StrEnum):
+    """What a charm is: a program that is written with the library, or executables in a folder `hooks`."""
+
+    NATIVE = "NATIVE"
+    SCRIPTS = "SCRIPTS"
+
+
+class StepKind(StrEnum):
+    """A step of the setup that is planned when `install` is committed."""
+
+    RELATION_CREATED = "relation-created"
+    # leader-elected, leader-settings-changed or nothing, as it is when its turn comes.
+    LEADER = "leader"
+    CONFIG_CHANGED = "config-changed"
+    START = "start"
+
+
+class Owner(StrEnum):
+    """Whose bag of a relation it is: each unit and each application that is in it has one."""
+
+    UNIT = "UNIT"
+    APPLICATION = "APPLICATION"
+
+
+class Verdict(StrEnum):
+    """What becomes of an event that failed or was lost."""
+
+    # It comes again, as the next attempt.
+    RETRY = "RETRY"
+    # It is left out, and so is the rest of the forced queue.
+    SKIP = "SKIP"
+    # Its ground is gone: as if it had never been granted.
+    WITHDRAW = "WITHDRAW"
+
+
+class Reason(StrEnum):
+    """Why a teardown event comes."""
+
+    UNIT_REMOVED = "UNIT_REMOVED"
+    APPLICATION_REMOVED = "APPLICATION_REMOVED"
+    RELATION_REMOVED = "RELATION_REMOVED"
+    # The remote unit was removed by force.
+    FORCED = "FORCED"
+
+
+class Leaving(StrEnum):
+    """Who leaves, as a teardown event says it: the unit that gets it, the remote side, or the relation."""
+
+    SELF = "SELF"
+    REMOTE = "REMOTE"
+    RELATION = "RELATION"

@@ -1,0 +1,17 @@
+"""How much there may be of what units and their relations have."""
+
+CONFIG_BYTES = 1 << 20
+BAG_KEYS = 256
+BAG_VALUE_BYTES = 64 << 10
+BAG_BYTES = 1 << 20
+STATE_BYTES = 1 << 20
+NOTICES = 1_000
+LOG_LINE_BYTES = 128 << 10
+LOG_LINES_PER_EVENT = 10_000
+UNITS_PER_APPLICATION = 10_000
+# AddUnits and Relate beyond it are refused: finding a unit's next event looks at all members of its relations.
+MEMBERS_PER_RELATION = 2_000
+# How many of its events a unit keeps, beside those that it still needs.
+EVENTS_PER_UNIT = 1_000
+TOOL_CALLS_PER_ATTEMPT = 10_000
+TOOL_INPUT_BYTES = 4 << 20

@@ -1,0 +1,63 @@
+"""One event in the life of a unit: what it is about, and which versions its handler sees."""
+
+from dataclasses import dataclass
+
+from tinkwell.core.unit.kinds import EventKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What an attempt sees, as it was when that attempt was granted, which a commit writes into the ledger.
+
+    `charm` is the digest of the code that it runs on. `term` is the announced one for leader-settings-changed, and the
+    newest one for all others. `bag` is the version of the bag that a relation event tells of: of the remote unit, of
+    the application if there is no unit, of the unit itself for an echo; 0 for others.
+    """
+
+    config: int = 0
+    charm: str = ""
+    term: int = 0
+    bag: int = 0
+
+
+NOTHING_SEEN = Seen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitEvent:
+    """An event of a unit. Which unit it belongs to, its ordinal, attempt and state stand with who keeps it.
+
+    A relation event has the number, the endpoint and the remote application (the unit's own one in peer relations, for
+    siblings and for echoes), and `unit` where it is about one unit. `departing_unit` is the one that leaves, in
+    relation-departed. `storage` is the name of an instance, such as `data/3`.
+    `is_mirrored`: a sibling leaves that was there before this unit, which therefore was never told that it joined.
+    `is_echo`: the unit is told of what it wrote itself.
+    """
+
+    kind: EventKind
+    relation: int = 0
+    endpoint: str = ""
+    application: str = ""
+    unit: str = ""
+    departing_unit: str = ""
+    storage: str = ""
+    is_mirrored: bool = False
+    is_echo: bool = False
+    seen: Seen = NOTHING_SEEN
+
+    @property
+    def name(self) -> str:
+        """The event's name as charms know it, such as `db-relation-joined`, `data-storage-attached` or `start`."""
+        if self.storage:
+            return f"{self.storage.rpartition('/')[0]}-{self.kind}"
+        return f"{self.endpoint}-{self.kind}" if self.endpoint else self.kind.value
+
+    def tells_same(self, other: "UnitEvent") -> bool:
+        """Whether both are one event, whatever their attempts see."""
+        return (
+            self.kind is other.kind
+            and self.relation == other.relation
+            and self.unit == other.unit
+            and self.storage == other.storage
+            and self.is_echo == other.is_echo
+        )
