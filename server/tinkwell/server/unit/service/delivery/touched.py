@@ -11,6 +11,8 @@ from typing import Any
 
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.event.selection import Selection
+from tinkwell.core.unit.kinds import EventKind, Life
+from tinkwell.server.unit.store import wake
 
 SELECTION = Selection(
     event_types=frozenset(
@@ -42,7 +44,9 @@ SELECTION = Selection(
 )
 
 # After these a unit is seen by others, or owes them nothing more.
-_ENTERS_OR_LEAVES = frozenset({"relation-created", "relation-departed", "relation-broken"})
+_ENTERS_OR_LEAVES = frozenset(
+    {EventKind.RELATION_CREATED.value, EventKind.RELATION_DEPARTED.value, EventKind.RELATION_BROKEN.value}
+)
 _WORKFLOW_ENDS = frozenset(
     {
         EventType.WORKFLOW_SUCCEEDED,
@@ -54,40 +58,36 @@ _WORKFLOW_ENDS = frozenset(
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class InRelation:
-    """A relation, by the application of one end and its number there, that a unit or application of it has changed."""
-
-    application_id: str
-    number: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ChangedRelation:
-    """A relation by its id; `owner` is the application whose unit has changed it, empty where both ends are to look."""
-
-    relation_id: str
-    owner: str = ""
-
-
 @dataclasses.dataclass(slots=True)
 class Touched:
-    """What has been heard of since units were named last."""
+    """What has been heard of since units were named last; see `wake.Concerned` for the fields."""
 
     units: set[str] = dataclasses.field(default_factory=set)
     named: set[tuple[str, str]] = dataclasses.field(default_factory=set)
-    """Ids of applications with the names of their units."""
     applications: set[str] = dataclasses.field(default_factory=set)
     related: set[str] = dataclasses.field(default_factory=set)
-    """Ids of applications whose neighbours in all their relations are to look as well."""
-    in_relations: set[InRelation] = dataclasses.field(default_factory=set)
-    relations: set[ChangedRelation] = dataclasses.field(default_factory=set)
+    in_relations: set[tuple[str, int]] = dataclasses.field(default_factory=set)
+    relations: set[tuple[str, str]] = dataclasses.field(default_factory=set)
     workflows: set[str] = dataclasses.field(default_factory=set)
+    gone: set[str] = dataclasses.field(default_factory=set)
+    """Units that are no more, which every agent is told, since nobody can say any more whose they were."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nobody to name."""
         return not any(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    def concerned(self) -> wake.Concerned:
+        """Return those to look for; the units that are gone are not among them."""
+        return wake.Concerned(
+            units=self.units,
+            named=self.named,
+            applications=self.applications,
+            related=self.related,
+            in_relations=self.in_relations,
+            relations=self.relations,
+            workflows=self.workflows,
+        )
 
     def hear(
         self, resource_type: ResourceType, event_type: EventType, *, resource_id: str, parent_id: str, data: str
@@ -105,7 +105,7 @@ class Touched:
                 self._hear_unit_event(event_type, parent_id, json.loads(data))
             case ResourceType.RELATION:
                 owner = json.loads(data)["owner"] if event_type is EventType.RELATION_CHANGED else ""
-                self.relations.add(ChangedRelation(resource_id, owner.partition("/")[0]))
+                self.relations.add((resource_id, owner.partition("/")[0]))
             case ResourceType.WORKFLOW:
                 if event_type in _WORKFLOW_ENDS:
                     self.workflows.add(resource_id)
@@ -113,15 +113,16 @@ class Touched:
                 pass
 
     def _hear_unit(self, event_type: EventType, unit_id: str, application_id: str, data: Mapping[str, Any]) -> None:
-        self.units.add(unit_id)
-        # Who was forced out left all its relations at once, and its peers.
-        if data.get("forced") or event_type is EventType.DELETED:
+        if event_type is EventType.DELETED or data["life"] == Life.DEAD:
+            self.gone.add(unit_id)
+        else:
+            self.units.add(unit_id)
+        # Who was forced out left its peers and all its relations at once.
+        if data["forced"]:
             self.related.add(application_id)
 
     def _hear_unit_event(self, event_type: EventType, application_id: str, data: Mapping[str, Any]) -> None:
         if event_type is not EventType.UNIT_EVENT_COMMITTED:
-            self.named.add((application_id, data["unit"]))
+            self.units.add(data["unit_id"])
         if data["kind"] in _ENTERS_OR_LEAVES and data["relation"]:
-            self.in_relations.add(InRelation(application_id, data["relation"]["number"]))
-        if data["kind"] == "leader-elected":
-            self.applications.add(application_id)
+            self.in_relations.add((application_id, data["relation"]["number"]))
