@@ -16,11 +16,18 @@ class ResourceType(StrEnum):
     NODE = "NODE"
     STEP = "STEP"
     LIFECYCLE = "LIFECYCLE"
+    NAMESPACE = "NAMESPACE"
+    CHARM = "CHARM"
+    APPLICATION = "APPLICATION"
+    UNIT = "UNIT"
+    UNIT_EVENT = "UNIT_EVENT"
+    RELATION = "RELATION"
+    STORAGE = "STORAGE"
     CUSTOM = "CUSTOM"
 
 
 # Kept for the resources that are to come, so that nobody's own events look like theirs.
-_TO_COME = ("unit", "relation", "tinkwell")
+_TO_COME = ("secret", "task", "tinkwell")
 _OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_TO_COME))
 
 
@@ -70,6 +77,14 @@ class EventType(StrEnum):
     STEP_TIMEOUT = "STEP_TIMEOUT"
     STEP_CANCELLED = "STEP_CANCELLED"
     LIFECYCLE_EMITTED = "LIFECYCLE_EMITTED"
+    UNIT_EVENT_STARTED = "UNIT_EVENT_STARTED"
+    UNIT_EVENT_COMMITTED = "UNIT_EVENT_COMMITTED"
+    UNIT_EVENT_FAILED = "UNIT_EVENT_FAILED"
+    UNIT_EVENT_SKIPPED = "UNIT_EVENT_SKIPPED"
+    UNIT_EVENT_WITHDRAWN = "UNIT_EVENT_WITHDRAWN"
+    UNIT_EVENT_ABANDONED = "UNIT_EVENT_ABANDONED"
+    UNIT_STATUS_CHANGED = "UNIT_STATUS_CHANGED"
+    RELATION_CHANGED = "RELATION_CHANGED"
     CUSTOM = "CUSTOM"
 
 

@@ -39,6 +39,14 @@ class _ResourceTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resource
     RESOURCE_TYPE_STEP: _ResourceType.ValueType  # 9
     RESOURCE_TYPE_CHART: _ResourceType.ValueType  # 10
     RESOURCE_TYPE_LIFECYCLE: _ResourceType.ValueType  # 11
+    RESOURCE_TYPE_NAMESPACE: _ResourceType.ValueType  # 12
+    RESOURCE_TYPE_CHARM: _ResourceType.ValueType  # 13
+    RESOURCE_TYPE_APPLICATION: _ResourceType.ValueType  # 14
+    RESOURCE_TYPE_UNIT: _ResourceType.ValueType  # 15
+    RESOURCE_TYPE_UNIT_EVENT: _ResourceType.ValueType  # 16
+    """What a unit is told: its parent is the unit's application."""
+    RESOURCE_TYPE_RELATION: _ResourceType.ValueType  # 17
+    RESOURCE_TYPE_STORAGE: _ResourceType.ValueType  # 18
 
 class ResourceType(_ResourceType, metaclass=_ResourceTypeEnumTypeWrapper):
     """ResourceType says what an event is about."""
@@ -55,6 +63,14 @@ RESOURCE_TYPE_NODE: ResourceType.ValueType  # 8
 RESOURCE_TYPE_STEP: ResourceType.ValueType  # 9
 RESOURCE_TYPE_CHART: ResourceType.ValueType  # 10
 RESOURCE_TYPE_LIFECYCLE: ResourceType.ValueType  # 11
+RESOURCE_TYPE_NAMESPACE: ResourceType.ValueType  # 12
+RESOURCE_TYPE_CHARM: ResourceType.ValueType  # 13
+RESOURCE_TYPE_APPLICATION: ResourceType.ValueType  # 14
+RESOURCE_TYPE_UNIT: ResourceType.ValueType  # 15
+RESOURCE_TYPE_UNIT_EVENT: ResourceType.ValueType  # 16
+"""What a unit is told: its parent is the unit's application."""
+RESOURCE_TYPE_RELATION: ResourceType.ValueType  # 17
+RESOURCE_TYPE_STORAGE: ResourceType.ValueType  # 18
 Global___ResourceType: _TypeAlias = ResourceType  # noqa: Y015
 
 class _EventType:
@@ -107,6 +123,16 @@ class _EventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventType.V
     """What an operation emitted in the life of a release, with the handlers that heard it."""
     EVENT_TYPE_RELEASE_DRIFTED: _EventType.ValueType  # 39
     """Other resources of the release than before were found to differ from what was installed."""
+    EVENT_TYPE_UNIT_EVENT_STARTED: _EventType.ValueType  # 40
+    """Once per attempt."""
+    EVENT_TYPE_UNIT_EVENT_COMMITTED: _EventType.ValueType  # 41
+    EVENT_TYPE_UNIT_EVENT_FAILED: _EventType.ValueType  # 42
+    EVENT_TYPE_UNIT_EVENT_SKIPPED: _EventType.ValueType  # 43
+    EVENT_TYPE_UNIT_EVENT_WITHDRAWN: _EventType.ValueType  # 44
+    EVENT_TYPE_UNIT_EVENT_ABANDONED: _EventType.ValueType  # 45
+    EVENT_TYPE_UNIT_STATUS_CHANGED: _EventType.ValueType  # 46
+    EVENT_TYPE_RELATION_CHANGED: _EventType.ValueType  # 47
+    """An owner of a bag has changed it: the event has the keys, and nothing of what they say."""
 
 class EventType(_EventType, metaclass=_EventTypeEnumTypeWrapper):
     """EventType says what happened. A specific type replaces UPDATED."""
@@ -155,6 +181,16 @@ EVENT_TYPE_LIFECYCLE_EMITTED: EventType.ValueType  # 38
 """What an operation emitted in the life of a release, with the handlers that heard it."""
 EVENT_TYPE_RELEASE_DRIFTED: EventType.ValueType  # 39
 """Other resources of the release than before were found to differ from what was installed."""
+EVENT_TYPE_UNIT_EVENT_STARTED: EventType.ValueType  # 40
+"""Once per attempt."""
+EVENT_TYPE_UNIT_EVENT_COMMITTED: EventType.ValueType  # 41
+EVENT_TYPE_UNIT_EVENT_FAILED: EventType.ValueType  # 42
+EVENT_TYPE_UNIT_EVENT_SKIPPED: EventType.ValueType  # 43
+EVENT_TYPE_UNIT_EVENT_WITHDRAWN: EventType.ValueType  # 44
+EVENT_TYPE_UNIT_EVENT_ABANDONED: EventType.ValueType  # 45
+EVENT_TYPE_UNIT_STATUS_CHANGED: EventType.ValueType  # 46
+EVENT_TYPE_RELATION_CHANGED: EventType.ValueType  # 47
+"""An owner of a bag has changed it: the event has the keys, and nothing of what they say."""
 Global___EventType: _TypeAlias = EventType  # noqa: Y015
 
 @_typing.final
