@@ -6,7 +6,10 @@ What the effects of a handler change (bags, state, ports) is not among it: they 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tinkwell.core.unit.kinds import Phase
+from tinkwell.core.unit import name
+from tinkwell.core.unit.kinds import EventKind, Phase
+from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.core.unit.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,67 @@ class Die:
 Change: TypeAlias = (
     RunCode | EnterPhase | BeginEntering | Enter | Leave | Refer | LetGo | Announce | Resign | Detach | Die
 )
+
+
+def granted(event: UnitEvent, view: View) -> tuple[Change, ...]:
+    """Return what the grant of an attempt changes, of the first one as of each later one; the view is from before it.
+
+    A leader that is removed leads until its teardown begins.
+    """
+    changes: list[Change] = []
+    if event.seen.charm != view.code:
+        changes.append(RunCode(event.seen.charm))
+    if view.is_dying and event.kind.is_teardown:
+        if view.phase is not Phase.TEARDOWN:
+            changes.append(EnterPhase(Phase.TEARDOWN))
+        if view.leads:
+            changes.append(Resign(view.term))
+    elif view.phase is Phase.WAITING:
+        changes.append(EnterPhase(Phase.SETUP))
+    match event.kind:
+        case EventKind.RELATION_CREATED:
+            changes.append(BeginEntering(event.relation))
+        case EventKind.RELATION_JOINED:
+            changes.append(Refer(event.relation, event.unit))
+        case _:
+            pass
+    return tuple(changes)
+
+
+def committed(event: UnitEvent, view: View) -> tuple[Change, ...]:
+    """Return what the commit of an event, or its being skipped, changes."""
+    match event.kind:
+        case EventKind.RELATION_CREATED:
+            return (Enter(event.relation),)
+        case EventKind.RELATION_BROKEN:
+            return (Leave(event.relation),)
+        case EventKind.LEADER_ELECTED:
+            return (Announce(event.seen.term),)
+        case EventKind.START if view.phase is Phase.SETUP:
+            return (EnterPhase(Phase.OPERATION),)
+        case EventKind.STORAGE_DETACHING:
+            return (Detach(event.storage),)
+        case EventKind.REMOVE:
+            return ended(view)
+        case _:
+            return ()
+
+
+def withdrawn(event: UnitEvent) -> tuple[Change, ...]:
+    """Return what an event takes back that is as if it had never been granted. Its code stays: code never goes back."""
+    match event.kind:
+        case EventKind.RELATION_CREATED:
+            return (Leave(event.relation),)
+        case EventKind.RELATION_JOINED:
+            return (LetGo(event.relation, event.unit),)
+        case _:
+            return ()
+
+
+def ended(view: View) -> tuple[Change, ...]:
+    """Return what the end of a unit changes: after `remove`, by force, or when it is dying and owed nothing.
+
+    The others are told from then on that it has left; what it has of storages is let go.
+    """
+    changes: list[Change] = [Resign(view.term)] if view.leads else []
+    return (*changes, *(Detach(storage) for storage in sorted(view.storages, key=name.order)), Leave(), Die())

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tinkwell.core.unit.kinds import Life, Membership, Profile
+from tinkwell.core.unit.kinds import Life, Membership, Phase, Profile
 from tinkwell.core.unit.ledger import NO_REQUESTS, Requests
 
 
@@ -12,8 +12,9 @@ class MemberView:
     """Another unit in a relation: one of the other side, a peer, or a sibling (profile LITERAL).
 
     `version` is that of its bag. `entered` is drawn from a sequence while its relation-created is committed, 0 before.
-    `is_leaving`: its removal was asked for. `owes`: it has still to commit relation-departed of somebody or
-    relation-broken of this relation before its leaving is told to others. `is_forced`: it was removed by force.
+    `is_leaving`: its removal was asked for. `owes`: it has still to commit relation-departed of somebody, or
+    relation-broken, before its leaving may be told; so it is while its relation-joined of somebody is in flight.
+    `is_forced`: it was removed by force.
     """
 
     application: str
@@ -74,6 +75,7 @@ class View:
     application: str
     profile: Profile = Profile.LITERAL
     life: Life = Life.ALIVE
+    phase: Phase = Phase.WAITING
     application_life: Life = Life.ALIVE
     config_version: int = 0
     charm: str = ""

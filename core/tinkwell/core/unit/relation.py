@@ -1,0 +1,158 @@
+"""What a unit is owed in one relation: who joined, changed or left, and that the relation is broken.
+
+Members are taken in the order of their names: by application, then by number.
+"""
+
+from collections.abc import Iterable
+
+from tinkwell.core.unit import name
+from tinkwell.core.unit.kinds import EventKind, Life, Membership, Profile
+from tinkwell.core.unit.ledger import RelationLedger
+from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.core.unit.view import MemberView, RelationView, View
+
+NEVER_TOLD = RelationLedger(created=False)
+
+
+def is_open(told: RelationLedger | None) -> bool:
+    """Whether the unit is in the relation, as far as it was told."""
+    return told is not None and told.created and not told.broken
+
+
+def creation(relation: RelationView, told: RelationLedger) -> UnitEvent | None:
+    """Return relation-created if the relation lives and the unit was never told of it."""
+    if told.created or relation.life is not Life.ALIVE:
+        return None
+    return UnitEvent(
+        kind=EventKind.RELATION_CREATED,
+        relation=relation.number,
+        endpoint=relation.endpoint,
+        application=relation.application,
+    )
+
+
+def ending(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
+    """Return what is owed where the unit or the relation goes: relation-departed of each member, then relation-broken.
+
+    Siblings that were there first were never announced, so that nothing is owed of them. A peer relation is not broken.
+    """
+    if not is_open(told):
+        return None
+    member = _first(unit for unit, member in told.members.items() if not member.is_older)
+    if member:
+        return _departed(relation, told, view, member)
+    if relation.is_peer:
+        return None
+    return UnitEvent(
+        kind=EventKind.RELATION_BROKEN,
+        relation=relation.number,
+        endpoint=relation.endpoint,
+        application=relation.application,
+    )
+
+
+def operation(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
+    """Return what is owed of a relation in Operation: who left, then that it is broken, or who joined, then changes.
+
+    Changes are those of units first, then that of the application's bag, then the unit's own (profile LITERAL).
+    """
+    if not is_open(told):
+        return None
+    if relation.life is not Life.ALIVE:
+        return ending(relation, told, view)
+    left, joined, changed = _look(relation, told, view)
+    if left:
+        return _departed(relation, told, view, left)
+    if joined:
+        return _of_unit(EventKind.RELATION_JOINED, relation, joined)
+    if changed:
+        return _of_unit(EventKind.RELATION_CHANGED, relation, changed)
+    return _application_changed(relation, told, view) or _echo(relation, told, view)
+
+
+def has_members(told: RelationLedger) -> bool:
+    """Whether the unit was told of anybody in the relation who has not departed."""
+    return any(not member.is_older for member in told.members.values())
+
+
+def _look(relation: RelationView, told: RelationLedger, view: View) -> tuple[str, str, str]:
+    """Find the first member each that has left, has joined, and has changed its bag; all of them at one pass."""
+    left = [unit for unit in told.members if unit not in relation.members]
+    joined, changed = [], []
+    for unit, member in relation.members.items():
+        known = told.members.get(unit)
+        if member.is_leaving or member.membership is not Membership.IN:
+            if known is None:
+                continue
+            if member.is_gone:
+                left.append(unit)
+                continue
+        if known is None:
+            if _meets(relation, member, view):
+                joined.append(unit)
+        elif member.version > known.seen_version and not known.is_older:
+            changed.append(unit)
+    return _first(left), _first(joined), _first(changed)
+
+
+def _meets(relation: RelationView, member: MemberView, view: View) -> bool:
+    """Whether the unit is told of a member: of a sibling only in profile LITERAL, and only if it came later."""
+    if relation.is_peer or member.application != view.application:
+        return True
+    return view.profile is Profile.LITERAL and member.entered > relation.entered
+
+
+def _application_changed(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
+    """Return relation-changed of the application's bag. JUJU tells no leader of its own application's."""
+    is_own = relation.is_peer and view.profile is Profile.JUJU and view.leads
+    if is_own or relation.application_version <= told.application_version:
+        return None
+    return UnitEvent(
+        kind=EventKind.RELATION_CHANGED,
+        relation=relation.number,
+        endpoint=relation.endpoint,
+        application=relation.application,
+    )
+
+
+def _echo(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
+    """Return relation-changed of the unit's own bag, in profile LITERAL, as long as the unit has members there."""
+    if view.profile is not Profile.LITERAL or relation.is_peer or relation.own_version <= told.own_version:
+        return None
+    if not has_members(told):
+        return None
+    return UnitEvent(
+        kind=EventKind.RELATION_CHANGED,
+        relation=relation.number,
+        endpoint=relation.endpoint,
+        application=view.application,
+        unit=view.unit,
+        is_echo=True,
+    )
+
+
+def _departed(relation: RelationView, told: RelationLedger, view: View, unit: str) -> UnitEvent:
+    is_leaver = view.is_dying or view.application_life is not Life.ALIVE
+    return UnitEvent(
+        kind=EventKind.RELATION_DEPARTED,
+        relation=relation.number,
+        endpoint=relation.endpoint,
+        application=name.application_of(unit),
+        unit=unit,
+        departing_unit=view.unit if is_leaver else unit,
+        is_mirrored=told.members[unit].is_older,
+    )
+
+
+def _of_unit(kind: EventKind, relation: RelationView, unit: str) -> UnitEvent:
+    return UnitEvent(
+        kind=kind,
+        relation=relation.number,
+        endpoint=relation.endpoint,
+        application=name.application_of(unit),
+        unit=unit,
+    )
+
+
+def _first(units: Iterable[str]) -> str:
+    return min(units, key=name.order, default="")
