@@ -20,6 +20,12 @@ CREATE TYPE public.action_move AS (
 	vacates boolean
 );
 
+CREATE DOMAIN public.charm_data AS bytea
+	CONSTRAINT charm_data_size CHECK ((octet_length(VALUE) <= 1048576));
+
+CREATE DOMAIN public.charm_kind AS text
+	CONSTRAINT charm_kind_known CHECK ((VALUE = ANY (ARRAY['NATIVE'::text, 'SCRIPTS'::text])));
+
 CREATE DOMAIN public.chart_archive AS bytea
 	CONSTRAINT chart_archive_size CHECK ((octet_length(VALUE) <= 8388608));
 
@@ -27,7 +33,7 @@ CREATE DOMAIN public.chart_metadata AS json
 	CONSTRAINT chart_metadata_size CHECK ((octet_length((VALUE)::text) <= 1048576));
 
 CREATE DOMAIN public.event_type AS text
-	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DRIFTED'::text, 'LIFECYCLE_EMITTED'::text]))));
+	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DRIFTED'::text, 'LIFECYCLE_EMITTED'::text])) OR (VALUE = ANY (ARRAY['UNIT_EVENT_STARTED'::text, 'UNIT_EVENT_COMMITTED'::text, 'UNIT_EVENT_FAILED'::text, 'UNIT_EVENT_SKIPPED'::text, 'UNIT_EVENT_WITHDRAWN'::text, 'UNIT_EVENT_ABANDONED'::text, 'UNIT_STATUS_CHANGED'::text, 'RELATION_CHANGED'::text]))));
 
 CREATE DOMAIN public.jsonb_document AS jsonb
 	CONSTRAINT jsonb_document_object CHECK ((jsonb_typeof(VALUE) = 'object'::text));
@@ -69,7 +75,7 @@ CREATE DOMAIN public.resource_status AS text
 	CONSTRAINT resource_status_known CHECK ((VALUE = ANY (ARRAY['UNKNOWN'::text, 'VALID'::text, 'STALE'::text, 'ABSENT'::text, 'LEFT'::text])));
 
 CREATE DOMAIN public.resource_type AS text
-	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['CHART'::text, 'RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text, 'LIFECYCLE'::text]))));
+	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['CHART'::text, 'RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text, 'LIFECYCLE'::text])) OR (VALUE = ANY (ARRAY['NAMESPACE'::text, 'CHARM'::text, 'APPLICATION'::text, 'UNIT'::text, 'UNIT_EVENT'::text, 'RELATION'::text, 'STORAGE'::text]))));
 
 CREATE DOMAIN public.revision_state AS text
 	CONSTRAINT revision_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'DEPLOYED'::text, 'FAILED'::text, 'SUPERSEDED'::text, 'UNINSTALLED'::text])));
@@ -79,6 +85,24 @@ CREATE DOMAIN public.step_kind AS text
 
 CREATE DOMAIN public.template_text AS text
 	CONSTRAINT template_size CHECK ((octet_length(VALUE) <= 1048576));
+
+CREATE DOMAIN public.unit_document AS json
+	CONSTRAINT unit_document_size CHECK ((octet_length((VALUE)::text) <= 1048576));
+
+CREATE DOMAIN public.unit_event_state AS text
+	CONSTRAINT unit_event_state_known CHECK ((VALUE = ANY (ARRAY['RUNNING'::text, 'COMMITTED'::text, 'ERROR'::text, 'SKIPPED'::text, 'WITHDRAWN'::text, 'ABANDONED'::text])));
+
+CREATE DOMAIN public.unit_life AS text
+	CONSTRAINT unit_life_known CHECK ((VALUE = ANY (ARRAY['ALIVE'::text, 'DYING'::text, 'DEAD'::text])));
+
+CREATE DOMAIN public.unit_name AS text
+	CONSTRAINT unit_name_form CHECK ((VALUE ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$'::text));
+
+CREATE DOMAIN public.unit_phase AS text
+	CONSTRAINT unit_phase_known CHECK ((VALUE = ANY (ARRAY['WAITING'::text, 'SETUP'::text, 'OPERATION'::text, 'TEARDOWN'::text])));
+
+CREATE DOMAIN public.unit_profile AS text
+	CONSTRAINT unit_profile_known CHECK ((VALUE = ANY (ARRAY['LITERAL'::text, 'JUJU'::text])));
 
 CREATE TABLE public.action (
     id uuid NOT NULL,
@@ -130,6 +154,47 @@ CREATE FUNCTION public.action_shape(a public.action) RETURNS json
     )::json
 $$;
 
+CREATE TABLE public.application (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    namespace public.unit_name NOT NULL,
+    name public.unit_name NOT NULL,
+    charm text NOT NULL,
+    charm_revision integer DEFAULT 1 NOT NULL,
+    profile public.unit_profile DEFAULT 'LITERAL'::text NOT NULL,
+    life public.unit_life DEFAULT 'ALIVE'::text NOT NULL,
+    config public.unit_document DEFAULT '{}'::json NOT NULL,
+    config_version bigint DEFAULT 1 NOT NULL,
+    leader integer,
+    term bigint DEFAULT 0 NOT NULL,
+    announced_term bigint DEFAULT 0 NOT NULL,
+    leader_until timestamp with time zone,
+    next_number integer DEFAULT 0 NOT NULL,
+    status_name text DEFAULT ''::text NOT NULL,
+    status_message text DEFAULT ''::text NOT NULL,
+    removal_actor text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT application_status_known CHECK ((status_name = ANY (ARRAY[''::text, 'unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text]))),
+    CONSTRAINT application_status_size CHECK ((char_length(status_message) <= 1000)),
+    CONSTRAINT application_term CHECK ((term >= announced_term))
+);
+
+CREATE FUNCTION public.application_shape(a public.application) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', a.id, '", "namespace": "', a.namespace, '", "name": "', a.name, '", "life": "', a.life,
+        '", "charm": "', a.charm, '", "charm_revision": ', a.charm_revision, ', "charm_name": ' || to_json(c.name),
+        ', "kind": "' || c.kind || '"', ', "profile": "', a.profile, '", "config_version": ', a.config_version,
+        ', "leader": "', coalesce(a.name || '/' || a.leader, ''), '", "term": ', a.term, ', "announced_term": ',
+        a.announced_term, ', "status": {"name": "', a.status_name, '", "message": ', to_json(a.status_message),
+        '}, "version": ', a.version, time_member('created_at', a.created_at),
+        time_member('updated_at', a.updated_at), '}'
+    )::json
+      FROM (SELECT a.charm AS digest) own LEFT JOIN charm c USING (digest)
+$$;
+
 CREATE FUNCTION public.bell_channel() RETURNS text
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -149,6 +214,35 @@ CREATE FUNCTION public.change_type(operation text, was_deleted timestamp with ti
             WHEN is_deleted IS NULL THEN 'CREATED'
         END
     END
+$$;
+
+CREATE TABLE public.charm (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    digest text NOT NULL,
+    name text NOT NULL,
+    kind public.charm_kind NOT NULL,
+    summary text DEFAULT ''::text NOT NULL,
+    manifest public.unit_document NOT NULL,
+    endpoints text[] DEFAULT '{}'::text[] NOT NULL,
+    storages text[] DEFAULT '{}'::text[] NOT NULL,
+    warnings text[] DEFAULT '{}'::text[] NOT NULL,
+    size bigint NOT NULL,
+    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT charm_digest_form CHECK ((digest ~ '^sha256:[0-9a-f]{64}$'::text)),
+    CONSTRAINT charm_size CHECK (((size >= 0) AND (size <= 268435456)))
+);
+
+CREATE FUNCTION public.charm_shape(c public.charm) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', c.id, '", "digest": "', c.digest, '", "name": ', to_json(c.name), ', "kind": "', c.kind,
+        '", "summary": ', to_json(left(c.summary, 1000)), ', "size": ', c.size, ', "version": ', c.version,
+        time_member('created_at', c.created_at), time_member('updated_at', c.updated_at), '}'
+    )::json
 $$;
 
 CREATE TABLE public.chart (
@@ -282,6 +376,49 @@ BEGIN
         USING ERRCODE = 'check_violation', CONSTRAINT = TG_TABLE_NAME || '_transition', TABLE = TG_TABLE_NAME;
 END $$;
 
+CREATE FUNCTION public.check_unit_event_transition() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.state IN ('RUNNING', 'SKIPPED') THEN
+            RETURN NEW;
+        END IF;
+        RAISE EXCEPTION 'event % of unit % may not begin as %', NEW.ordinal, NEW.unit, NEW.state
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'unit_event_transition', TABLE = 'unit_event';
+    ELSIF (CASE OLD.state
+        WHEN 'RUNNING' THEN NEW.attempt = OLD.attempt OR NEW.state = 'RUNNING' AND NEW.attempt = OLD.attempt + 1
+        WHEN 'ERROR' THEN CASE NEW.state
+            WHEN 'RUNNING' THEN NEW.attempt = OLD.attempt + 1
+            WHEN 'COMMITTED' THEN false
+            ELSE NEW.attempt = OLD.attempt END
+        ELSE NEW.state = OLD.state AND NEW.attempt = OLD.attempt
+    END) THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'event % of unit % may not go from % to %', OLD.ordinal, OLD.unit, OLD.state, NEW.state
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'unit_event_transition', TABLE = 'unit_event';
+END $$;
+
+CREATE FUNCTION public.check_unit_transition() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    lives  constant text[] := '{ALIVE,DYING,DEAD}';
+    phases constant text[] := '{WAITING,SETUP,OPERATION,TEARDOWN}';
+BEGIN
+    IF array_position(lives, NEW.life::text) < array_position(lives, OLD.life::text) THEN
+        RAISE EXCEPTION '% % may not go from % to %', TG_TABLE_NAME, OLD.id, OLD.life, NEW.life
+            USING ERRCODE = 'check_violation', CONSTRAINT = TG_TABLE_NAME || '_transition', TABLE = TG_TABLE_NAME;
+    ELSIF TG_TABLE_NAME = 'unit' THEN
+        IF array_position(phases, NEW.phase::text) < array_position(phases, OLD.phase::text) THEN
+            RAISE EXCEPTION 'unit % may not go from % to %', OLD.name, OLD.phase, NEW.phase
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'unit_transition', TABLE = 'unit';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+
 CREATE FUNCTION public.check_workflow_size() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -291,6 +428,31 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'workflow % has more than 3 MiB of devices and data together', NEW.id
         USING ERRCODE = 'check_violation', CONSTRAINT = 'workflow_size', TABLE = TG_TABLE_NAME;
+END $$;
+
+CREATE FUNCTION public.count_bag_version() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP OPERATOR(pg_catalog.=) 'INSERT' THEN
+        NEW.version := CASE WHEN NEW.data OPERATOR(pg_catalog.=) '{}' THEN 0 ELSE 1 END;
+    ELSIF NEW.data OPERATOR(pg_catalog.<>) OLD.data THEN
+        NEW.version := OLD.version OPERATOR(pg_catalog.+) 1;
+        NEW.updated_at := pg_catalog.clock_timestamp();
+    ELSE
+        NEW.version := OLD.version;
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION public.count_config_version() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.config::text OPERATOR(pg_catalog.<>) OLD.config::text THEN
+        NEW.config_version := OLD.config_version OPERATOR(pg_catalog.+) 1;
+    END IF;
+    RETURN NEW;
 END $$;
 
 CREATE FUNCTION public.count_version() RETURNS trigger
@@ -541,6 +703,31 @@ BEGIN
     RETURN true;
 END $$;
 
+CREATE TABLE public.namespace (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    name public.unit_name NOT NULL,
+    update_status_seconds integer DEFAULT 300 NOT NULL,
+    event_timeout_seconds integer DEFAULT 3600 NOT NULL,
+    is_retrying boolean DEFAULT true NOT NULL,
+    next_relation bigint DEFAULT 1 NOT NULL,
+    next_storage bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT namespace_event_timeout CHECK (((event_timeout_seconds >= 1) AND (event_timeout_seconds <= 86400))),
+    CONSTRAINT namespace_update_status CHECK (((update_status_seconds >= 10) AND (update_status_seconds <= 3600)))
+);
+
+CREATE FUNCTION public.namespace_shape(n public.namespace) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', n.id, '", "name": "', n.name, '", "version": ', n.version, ', "update_status_seconds": ',
+        n.update_status_seconds, ', "event_timeout_seconds": ', n.event_timeout_seconds, ', "retrying": ',
+        to_json(n.is_retrying), time_member('created_at', n.created_at), time_member('updated_at', n.updated_at), '}'
+    )::json
+$$;
+
 CREATE FUNCTION public.new_event_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql
     RETURN (lpad(to_hex(((date_part('epoch'::text, at) * (1000000)::double precision))::bigint), 32, to_hex(((((random() * ('70368744177663'::bigint)::double precision))::bigint << 16) | ('1000000000000000000000000000000000000000000000001000000000000000'::"bit")::bigint))))::uuid;
@@ -680,6 +867,37 @@ CREATE FUNCTION public.refuse_truncate() RETURNS trigger
 BEGIN
     RAISE EXCEPTION 'TRUNCATE of % would lose events', TG_TABLE_NAME USING ERRCODE = 'feature_not_supported';
 END $$;
+
+CREATE TABLE public.relation (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    namespace public.unit_name NOT NULL,
+    number bigint NOT NULL,
+    interface text NOT NULL,
+    is_peer boolean DEFAULT false NOT NULL,
+    life public.unit_life DEFAULT 'ALIVE'::text NOT NULL,
+    ends jsonb NOT NULL,
+    removal_actor text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT relation_end_count CHECK ((jsonb_array_length(ends) =
+CASE
+    WHEN is_peer THEN 1
+    ELSE 2
+END)),
+    CONSTRAINT relation_number_range CHECK ((number > 0))
+);
+
+CREATE FUNCTION public.relation_shape(r public.relation) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', r.id, '", "number": ', r.number, ', "namespace": "', r.namespace, '", "interface": ',
+        to_json(r.interface), ', "peer": ', to_json(r.is_peer), ', "life": "', r.life, '", "ends": ', r.ends,
+        ', "version": ', r.version, time_member('created_at', r.created_at), time_member('updated_at', r.updated_at),
+        '}'
+    )::json
+$$;
 
 CREATE TABLE public.release (
     id uuid NOT NULL,
@@ -829,6 +1047,37 @@ CREATE FUNCTION public.step_shape(s public.step) RETURNS json
     )::json
 $$;
 
+CREATE TABLE public.storage (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    namespace public.unit_name NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    number bigint NOT NULL,
+    application_id uuid,
+    unit_id uuid,
+    unit text DEFAULT ''::text NOT NULL,
+    machine_id uuid,
+    life public.unit_life DEFAULT 'ALIVE'::text NOT NULL,
+    is_attached boolean DEFAULT false NOT NULL,
+    is_kept boolean DEFAULT false NOT NULL,
+    removal_actor text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT storage_owner CHECK ((((unit_id IS NULL) = (unit = ''::text)) AND ((unit_id IS NOT NULL) OR (NOT is_attached))))
+);
+
+CREATE FUNCTION public.storage_shape(s public.storage) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', s.id, '", "namespace": "', s.namespace, '", "name": ', to_json(s.name), ', "kind": ',
+        to_json(s.kind), ', "unit": ', to_json(s.unit), ', "machine": "', s.machine_id, '", "life": "', s.life,
+        '", "attached": ', to_json(s.is_attached), ', "version": ', s.version,
+        time_member('created_at', s.created_at), time_member('updated_at', s.updated_at), '}'
+    )::json
+$$;
+
 CREATE TABLE public.template (
     id uuid NOT NULL,
     version bigint DEFAULT 1 NOT NULL,
@@ -854,6 +1103,136 @@ CREATE FUNCTION public.time_member(key text, moment timestamp with time zone) RE
     LANGUAGE sql STABLE
     AS $$
     SELECT to_char(moment AT TIME ZONE INTERVAL '0', E'", \\"' || key || E'\\": \\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\\""')
+$$;
+
+CREATE TABLE public.unit_event (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    namespace text NOT NULL,
+    application_id uuid NOT NULL,
+    unit_id uuid NOT NULL,
+    unit text NOT NULL,
+    ordinal bigint NOT NULL,
+    kind text NOT NULL,
+    state public.unit_event_state DEFAULT 'RUNNING'::text NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    phase public.unit_phase NOT NULL,
+    relation bigint DEFAULT 0 NOT NULL,
+    endpoint text DEFAULT ''::text NOT NULL,
+    is_peer boolean DEFAULT false NOT NULL,
+    remote_application text DEFAULT ''::text NOT NULL,
+    remote_unit text DEFAULT ''::text NOT NULL,
+    departing_unit text DEFAULT ''::text NOT NULL,
+    storage text DEFAULT ''::text NOT NULL,
+    is_mirrored boolean DEFAULT false NOT NULL,
+    is_echo boolean DEFAULT false NOT NULL,
+    seen_config bigint DEFAULT 0 NOT NULL,
+    seen_charm text DEFAULT ''::text NOT NULL,
+    seen_term bigint DEFAULT 0 NOT NULL,
+    seen_bag bigint DEFAULT 0 NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    leaving text DEFAULT ''::text NOT NULL,
+    actor text DEFAULT ''::text NOT NULL,
+    cause json DEFAULT '{}'::json NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    deferred integer DEFAULT 0 NOT NULL,
+    consumed integer DEFAULT 0 NOT NULL,
+    lease_token bigint DEFAULT 0 NOT NULL,
+    is_lost boolean DEFAULT false NOT NULL,
+    deadline_at timestamp with time zone,
+    retry_at timestamp with time zone,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT unit_event_cause_size CHECK ((octet_length((cause)::text) <= 65536)),
+    CONSTRAINT unit_event_kind_form CHECK ((kind ~ '^[a-z]+(-[a-z]+)*$'::text)),
+    CONSTRAINT unit_event_leaving_known CHECK ((leaving = ANY (ARRAY[''::text, 'SELF'::text, 'REMOTE'::text, 'RELATION'::text]))),
+    CONSTRAINT unit_event_message_size CHECK ((octet_length(message) <= 65536)),
+    CONSTRAINT unit_event_number CHECK (((ordinal > 0) AND (attempt > 0)))
+);
+
+CREATE FUNCTION public.unit_event_shape(e public.unit_event) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', e.id, '", "application_id": "', e.application_id, '", "unit_id": "', e.unit_id,
+        '", "namespace": "', e.namespace, '", "unit": ', to_json(e.unit), ', "kind": "', e.kind, '", "ordinal": ',
+        e.ordinal, ', "attempt": ', e.attempt, ', "state": "', e.state, '", "phase": "', e.phase, '", "relation": ',
+        CASE WHEN e.relation = 0 THEN 'null' ELSE concat(
+            '{"number": ', e.relation, ', "endpoint": ', to_json(e.endpoint), ', "peer": ', to_json(e.is_peer),
+            ', "application": ', to_json(e.remote_application), ', "unit": ', to_json(e.remote_unit),
+            ', "departing_unit": ', to_json(e.departing_unit), '}') END,
+        ', "storage": ', to_json(e.storage), ', "mirrored": ', to_json(e.is_mirrored), ', "echo": ',
+        to_json(e.is_echo), ', "seen": {"config": ', e.seen_config, ', "charm": ', to_json(e.seen_charm),
+        ', "term": ', e.seen_term, ', "bag": ', e.seen_bag, '}, "reason": "', e.reason, '", "leaving": "', e.leaving,
+        '", "actor": ', to_json(e.actor), ', "cause": ', e.cause, ', "message": ', to_json(e.message),
+        ', "deferred": ', e.deferred, ', "consumed": ', e.consumed, ', "version": ', e.version,
+        time_member('created_at', e.created_at), time_member('updated_at', e.updated_at),
+        time_member('started_at', e.started_at), time_member('finished_at', e.finished_at),
+        time_member('retry_at', e.retry_at), '}'
+    )::json
+$$;
+
+CREATE TABLE public.unit (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    namespace text NOT NULL,
+    application_id uuid NOT NULL,
+    number integer NOT NULL,
+    name text NOT NULL,
+    life public.unit_life DEFAULT 'ALIVE'::text NOT NULL,
+    phase public.unit_phase DEFAULT 'WAITING'::text NOT NULL,
+    is_anywhere boolean DEFAULT false NOT NULL,
+    machine_id uuid,
+    lease_id uuid,
+    charm text,
+    is_forced boolean DEFAULT false NOT NULL,
+    removal_reason text DEFAULT ''::text NOT NULL,
+    removal_actor text DEFAULT ''::text NOT NULL,
+    force_at timestamp with time zone,
+    is_storage_kept boolean DEFAULT false NOT NULL,
+    status_name text DEFAULT 'waiting'::text NOT NULL,
+    status_message text DEFAULT ''::text NOT NULL,
+    workload_version text DEFAULT ''::text NOT NULL,
+    last_ordinal bigint DEFAULT 0 NOT NULL,
+    next_tick_at timestamp with time zone,
+    prepare_requested integer DEFAULT 0 NOT NULL,
+    finish_requested integer DEFAULT 0 NOT NULL,
+    metrics_requested integer DEFAULT 0 NOT NULL,
+    is_installed boolean DEFAULT false NOT NULL,
+    is_started boolean DEFAULT false NOT NULL,
+    is_stopped boolean DEFAULT false NOT NULL,
+    is_removed boolean DEFAULT false NOT NULL,
+    config_seen bigint DEFAULT 0 NOT NULL,
+    charm_seen text,
+    led_term bigint DEFAULT 0 NOT NULL,
+    settings_term bigint DEFAULT 0 NOT NULL,
+    plan public.unit_document DEFAULT '[]'::json NOT NULL,
+    queue public.unit_document DEFAULT '[]'::json NOT NULL,
+    prepare_seen integer DEFAULT 0 NOT NULL,
+    finish_seen integer DEFAULT 0 NOT NULL,
+    metrics_seen integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT unit_number_range CHECK ((number >= 0)),
+    CONSTRAINT unit_place CHECK (((machine_id IS NULL) OR (NOT is_anywhere))),
+    CONSTRAINT unit_status_known CHECK ((status_name = ANY (ARRAY['unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text]))),
+    CONSTRAINT unit_status_size CHECK ((char_length(status_message) <= 1000))
+);
+
+CREATE FUNCTION public.unit_shape(u public.unit) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', u.id, '", "application_id": "', u.application_id, '", "namespace": "', u.namespace, '", "name": ',
+        to_json(u.name), ', "number": ', u.number, ', "life": "', u.life, '", "phase": "', u.phase,
+        '", "machine": "', u.machine_id, '", "anywhere": ', to_json(u.is_anywhere), ', "storage": ',
+        coalesce((SELECT json_agg(s.name ORDER BY s.number) FROM storage s WHERE s.unit_id = u.id), '[]'),
+        ', "status": {"name": "', u.status_name, '", "message": ', to_json(u.status_message),
+        '}, "workload_version": ', to_json(u.workload_version), ', "forced": ', to_json(u.is_forced), ', "version": ',
+        u.version, time_member('created_at', u.created_at), time_member('updated_at', u.updated_at), '}'
+    )::json
 $$;
 
 CREATE TABLE public.workflow (
@@ -911,6 +1290,44 @@ BEGIN
         NEW.version := OLD.version + 1;
     END IF;
     PERFORM write_event('ACTION', NEW.id, NEW.workflow_id, kind, NEW.version, action_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_application_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF TG_OP = 'UPDATE' THEN
+        IF (NEW.life, NEW.charm, NEW.charm_revision, NEW.config_version, NEW.leader, NEW.term, NEW.announced_term,
+            NEW.status_name, NEW.status_message)
+           IS NOT DISTINCT FROM
+           (OLD.life, OLD.charm, OLD.charm_revision, OLD.config_version, OLD.leader, OLD.term, OLD.announced_term,
+            OLD.status_name, OLD.status_message) THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    PERFORM write_event('APPLICATION', NEW.id, NULL, kind, NEW.version, application_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_charm_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+        PERFORM write_event('CHARM', NEW.id, NULL, 'DELETED', NEW.version, charm_shape(NEW));
+    ELSE
+        PERFORM write_event('CHARM', NEW.id, NULL, 'CREATED', NEW.version, charm_shape(NEW));
+    END IF;
     RETURN NULL;
 END $$;
 
@@ -994,6 +1411,26 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.write_namespace_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF TG_OP = 'UPDATE' THEN
+        IF (NEW.update_status_seconds, NEW.event_timeout_seconds, NEW.is_retrying)
+           IS NOT DISTINCT FROM (OLD.update_status_seconds, OLD.event_timeout_seconds, OLD.is_retrying) THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    PERFORM write_event('NAMESPACE', NEW.id, NULL, kind, NEW.version, namespace_shape(NEW));
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION public.write_node_event() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1040,6 +1477,47 @@ BEGIN
         RETURN NULL;
     END IF;
     PERFORM write_event('OPERATION', NEW.id, NEW.release_id, kind, NEW.version, operation_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_relation_bag_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    former jsonb := CASE WHEN TG_OP = 'UPDATE' THEN OLD.data ELSE '{}' END;
+    about  relation;
+BEGIN
+    SELECT * INTO about FROM relation WHERE id = NEW.relation_id;
+    IF NEW.data = former OR NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    PERFORM write_event('RELATION', about.id, NULL, 'RELATION_CHANGED', about.version, json_build_object(
+        'id', about.id, 'number', about.number, 'namespace', about.namespace, 'interface', about.interface,
+        'peer', about.is_peer, 'life', about.life, 'ends', about.ends, 'owner', NEW.owner, 'version', NEW.version,
+        'keys', (SELECT coalesce(json_agg(key ORDER BY key), '[]')
+                   FROM (SELECT key FROM jsonb_each(NEW.data) UNION SELECT key FROM jsonb_each(former)) all_keys
+                  WHERE NEW.data -> key IS DISTINCT FROM former -> key)
+    ));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_relation_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF TG_OP = 'UPDATE' THEN
+        IF NEW.life = OLD.life THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    PERFORM write_event('RELATION', NEW.id, NULL, kind, NEW.version, relation_shape(NEW));
     RETURN NULL;
 END $$;
 
@@ -1098,6 +1576,26 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.write_storage_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF TG_OP = 'UPDATE' THEN
+        IF (NEW.unit_id, NEW.life, NEW.is_attached, NEW.machine_id)
+           IS NOT DISTINCT FROM (OLD.unit_id, OLD.life, OLD.is_attached, OLD.machine_id) THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    PERFORM write_event('STORAGE', NEW.id, NEW.application_id, kind, NEW.version, storage_shape(NEW));
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION public.write_template_event() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1113,6 +1611,51 @@ BEGIN
         NEW.version := OLD.version + 1;
     END IF;
     PERFORM write_event('TEMPLATE', NEW.id, NULL, kind, NEW.version, template_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_unit_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    ELSIF TG_OP = 'UPDATE' THEN
+        IF (NEW.life, NEW.phase, NEW.machine_id, NEW.is_anywhere, NEW.is_forced)
+           IS NOT DISTINCT FROM (OLD.life, OLD.phase, OLD.machine_id, OLD.is_anywhere, OLD.is_forced) THEN
+            IF (NEW.status_name, NEW.status_message, NEW.workload_version)
+               IS NOT DISTINCT FROM (OLD.status_name, OLD.status_message, OLD.workload_version) THEN
+                RETURN NULL;
+            END IF;
+            kind := 'UNIT_STATUS_CHANGED';
+        END IF;
+    END IF;
+    PERFORM write_event('UNIT', NEW.id, NEW.application_id, kind, NEW.version, unit_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_unit_event_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    what text;
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF NEW.state = OLD.state AND NEW.attempt = OLD.attempt THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    what := CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' WHEN 'ERROR' THEN 'FAILED' ELSE NEW.state END;
+    PERFORM write_event(
+        'UNIT_EVENT', NEW.id, NEW.application_id, 'UNIT_EVENT_' || what, NEW.version, unit_event_shape(NEW),
+        concat('unit.', nullif(coalesce(nullif(NEW.endpoint, ''), split_part(NEW.storage, '/', 1)), '') || '-', NEW.kind,
+               CASE WHEN what <> 'COMMITTED' THEN '.' || lower(what) END)
+    );
     RETURN NULL;
 END $$;
 
@@ -1206,6 +1749,33 @@ CREATE VIEW public.busy_machine AS
            FROM public.lease l
           WHERE ((l.id = h.lease_id) AND ((l.expires_at)::timestamp with time zone > clock_timestamp())))));
 
+CREATE TABLE public.charm_chunk (
+    charm_id uuid NOT NULL,
+    number integer NOT NULL,
+    data public.charm_data NOT NULL
+);
+ALTER TABLE ONLY public.charm_chunk ALTER COLUMN data SET STORAGE EXTERNAL;
+
+CREATE TABLE public.deferred_notice (
+    id bigint NOT NULL,
+    unit_id uuid NOT NULL,
+    ordinal bigint NOT NULL,
+    handler text NOT NULL,
+    event text NOT NULL,
+    attempts integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT deferred_notice_size CHECK ((octet_length(event) <= 65536))
+);
+
+ALTER TABLE public.deferred_notice ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.deferred_notice_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.event_discard (
     partition_name text NOT NULL,
     discarded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
@@ -1263,12 +1833,50 @@ CREATE TABLE public.log_line (
     CONSTRAINT log_line_stream_known CHECK ((stream = ANY (ARRAY['STDOUT'::text, 'STDERR'::text])))
 );
 
+CREATE TABLE public.port (
+    unit_id uuid NOT NULL,
+    protocol text NOT NULL,
+    number integer NOT NULL,
+    CONSTRAINT port_protocol_known CHECK ((protocol = ANY (ARRAY['tcp'::text, 'udp'::text, 'icmp'::text]))),
+    CONSTRAINT port_range CHECK (((number >= 0) AND (number <= 65535)))
+);
+
 CREATE TABLE public.pruning_turn (
     one boolean DEFAULT true NOT NULL,
     holder uuid NOT NULL,
     held_until public.moment NOT NULL,
     CONSTRAINT pruning_turn_one_check CHECK (one)
 );
+
+CREATE TABLE public.relation_bag (
+    relation_id uuid NOT NULL,
+    owner text NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    version bigint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT relation_bag_size CHECK ((octet_length((data)::text) <= 1048576))
+);
+
+CREATE TABLE public.relation_end (
+    relation_id uuid NOT NULL,
+    application_id uuid NOT NULL,
+    endpoint text NOT NULL
+);
+
+CREATE TABLE public.relation_member (
+    relation_id uuid NOT NULL,
+    unit_id uuid NOT NULL,
+    membership text DEFAULT 'ENTERING'::text NOT NULL,
+    entered bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT relation_member_known CHECK ((membership = ANY (ARRAY['ENTERING'::text, 'IN'::text, 'LEFT'::text])))
+);
+
+CREATE SEQUENCE public.relation_member_entered
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
 
 CREATE TABLE public.relay (
 );
@@ -1363,6 +1971,63 @@ ALTER TABLE public.step_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.unit_agent (
+    lease_id uuid NOT NULL,
+    machines uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    is_anywhere boolean DEFAULT false NOT NULL,
+    kinds text[] NOT NULL,
+    charms text[] DEFAULT '{}'::text[] NOT NULL,
+    namespace text DEFAULT ''::text NOT NULL,
+    applications text[] DEFAULT '{}'::text[] NOT NULL,
+    connected_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.unit_log (
+    id bigint NOT NULL,
+    unit_id uuid NOT NULL,
+    ordinal bigint NOT NULL,
+    attempt integer NOT NULL,
+    number bigint NOT NULL,
+    level text NOT NULL,
+    line text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT unit_log_level_known CHECK ((level = ANY (ARRAY['STDOUT'::text, 'STDERR'::text, 'DEBUG'::text, 'INFO'::text, 'WARNING'::text, 'ERROR'::text]))),
+    CONSTRAINT unit_log_size CHECK ((octet_length(line) <= 131072))
+);
+
+ALTER TABLE public.unit_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.unit_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.unit_member (
+    unit_id uuid NOT NULL,
+    relation_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    seen_version bigint DEFAULT 0 NOT NULL,
+    is_told boolean DEFAULT false NOT NULL,
+    is_older boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE public.unit_relation (
+    unit_id uuid NOT NULL,
+    relation_id uuid NOT NULL,
+    is_created boolean DEFAULT false NOT NULL,
+    is_broken boolean DEFAULT false NOT NULL,
+    application_version bigint DEFAULT 0 NOT NULL,
+    own_version bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.unit_state (
+    unit_id uuid NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT unit_state_size CHECK ((octet_length((data)::text) <= 1048576))
+);
+
 CREATE TABLE public.workflow_data (
     workflow_id uuid NOT NULL,
     version integer NOT NULL,
@@ -1388,14 +2053,32 @@ ALTER TABLE ONLY public.action_status
 ALTER TABLE ONLY public.alembic_version
     ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
 
+ALTER TABLE ONLY public.application
+    ADD CONSTRAINT application_name UNIQUE (namespace, name);
+
+ALTER TABLE ONLY public.application
+    ADD CONSTRAINT application_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.bell_secret
     ADD CONSTRAINT bell_secret_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY public.charm_chunk
+    ADD CONSTRAINT charm_chunk_pkey PRIMARY KEY (charm_id, number);
+
+ALTER TABLE ONLY public.charm
+    ADD CONSTRAINT charm_digest UNIQUE (digest);
+
+ALTER TABLE ONLY public.charm
+    ADD CONSTRAINT charm_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.chart
     ADD CONSTRAINT chart_digest UNIQUE (digest);
 
 ALTER TABLE ONLY public.chart
     ADD CONSTRAINT chart_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.deferred_notice
+    ADD CONSTRAINT deferred_notice_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.event_discard
     ADD CONSTRAINT event_discard_pkey PRIMARY KEY (partition_name);
@@ -1442,6 +2125,12 @@ ALTER TABLE ONLY public.log_line
 ALTER TABLE ONLY public.machine_hold
     ADD CONSTRAINT machine_hold_pkey PRIMARY KEY (worker_id);
 
+ALTER TABLE ONLY public.namespace
+    ADD CONSTRAINT namespace_name UNIQUE (name);
+
+ALTER TABLE ONLY public.namespace
+    ADD CONSTRAINT namespace_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.node
     ADD CONSTRAINT node_path UNIQUE (operation_id, path);
 
@@ -1454,8 +2143,26 @@ ALTER TABLE ONLY public.node
 ALTER TABLE ONLY public.operation
     ADD CONSTRAINT operation_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.port
+    ADD CONSTRAINT port_pkey PRIMARY KEY (unit_id, protocol, number);
+
 ALTER TABLE ONLY public.pruning_turn
     ADD CONSTRAINT pruning_turn_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY public.relation_bag
+    ADD CONSTRAINT relation_bag_pkey PRIMARY KEY (relation_id, owner);
+
+ALTER TABLE ONLY public.relation_end
+    ADD CONSTRAINT relation_end_pkey PRIMARY KEY (relation_id, application_id);
+
+ALTER TABLE ONLY public.relation_member
+    ADD CONSTRAINT relation_member_pkey PRIMARY KEY (relation_id, unit_id);
+
+ALTER TABLE ONLY public.relation
+    ADD CONSTRAINT relation_number UNIQUE (namespace, number);
+
+ALTER TABLE ONLY public.relation
+    ADD CONSTRAINT relation_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.release
     ADD CONSTRAINT release_pkey PRIMARY KEY (id);
@@ -1490,8 +2197,44 @@ ALTER TABLE ONLY public.step
 ALTER TABLE ONLY public.step
     ADD CONSTRAINT step_place UNIQUE (node_id, ordinal);
 
+ALTER TABLE ONLY public.storage
+    ADD CONSTRAINT storage_name UNIQUE (namespace, name);
+
+ALTER TABLE ONLY public.storage
+    ADD CONSTRAINT storage_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.template
     ADD CONSTRAINT template_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.unit_agent
+    ADD CONSTRAINT unit_agent_pkey PRIMARY KEY (lease_id);
+
+ALTER TABLE ONLY public.unit_event
+    ADD CONSTRAINT unit_event_ordinal UNIQUE (unit_id, ordinal);
+
+ALTER TABLE ONLY public.unit_event
+    ADD CONSTRAINT unit_event_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.unit_log
+    ADD CONSTRAINT unit_log_pkey PRIMARY KEY (unit_id, ordinal, attempt, number);
+
+ALTER TABLE ONLY public.unit_member
+    ADD CONSTRAINT unit_member_pkey PRIMARY KEY (unit_id, relation_id, member_id);
+
+ALTER TABLE ONLY public.unit
+    ADD CONSTRAINT unit_name UNIQUE (namespace, name);
+
+ALTER TABLE ONLY public.unit
+    ADD CONSTRAINT unit_number UNIQUE (application_id, number);
+
+ALTER TABLE ONLY public.unit
+    ADD CONSTRAINT unit_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.unit_relation
+    ADD CONSTRAINT unit_relation_pkey PRIMARY KEY (unit_id, relation_id);
+
+ALTER TABLE ONLY public.unit_state
+    ADD CONSTRAINT unit_state_pkey PRIMARY KEY (unit_id);
 
 ALTER TABLE ONLY public.workflow_data
     ADD CONSTRAINT workflow_data_pkey PRIMARY KEY (workflow_id, version);
@@ -1503,9 +2246,15 @@ CREATE INDEX action_status_workflow ON public.action_status USING btree (workflo
 
 CREATE INDEX action_worker ON public.action USING btree (worker_id, workflow_id);
 
+CREATE INDEX application_charm ON public.application USING btree (charm);
+
+CREATE INDEX charm_used ON public.charm USING btree (used_at);
+
 CREATE INDEX chart_name ON public.chart USING btree (name, created_at);
 
 CREATE INDEX chart_used ON public.chart USING btree (used_at);
+
+CREATE UNIQUE INDEX deferred_notice_once ON public.deferred_notice USING btree (unit_id, handler, md5(event));
 
 CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
 
@@ -1521,6 +2270,14 @@ CREATE INDEX operation_release ON public.operation USING btree (release_id, crea
 
 CREATE INDEX operation_unfinished ON public.operation USING btree (created_at, id) WHERE ((state)::text = ANY (ARRAY['PENDING'::text, 'RUNNING'::text]));
 
+CREATE UNIQUE INDEX relation_alive ON public.relation USING btree (namespace, ends) WHERE ((life)::text = 'ALIVE'::text);
+
+CREATE INDEX relation_dying ON public.relation USING btree (id) WHERE ((life)::text <> 'ALIVE'::text);
+
+CREATE INDEX relation_end_application ON public.relation_end USING btree (application_id, endpoint);
+
+CREATE INDEX relation_member_unit ON public.relation_member USING btree (unit_id);
+
 CREATE INDEX release_deleted ON public.release USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 
 CREATE UNIQUE INDEX release_name ON public.release USING btree (namespace, name) WHERE (deleted_at IS NULL);
@@ -1535,11 +2292,41 @@ CREATE INDEX sealed_value_key ON public.sealed_value USING btree (SUBSTRING(seal
 
 CREATE INDEX step_log_operation ON public.step_log USING btree (operation_id, id);
 
+CREATE INDEX storage_application ON public.storage USING btree (application_id);
+
+CREATE INDEX storage_unit ON public.storage USING btree (unit_id) WHERE (unit_id IS NOT NULL);
+
 CREATE INDEX template_deleted ON public.template USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 
 CREATE INDEX template_live ON public.template USING btree (created_at, id) WHERE (deleted_at IS NULL);
 
 CREATE UNIQUE INDEX template_name ON public.template USING btree (name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX unit_charm ON public.unit USING btree (charm);
+
+CREATE INDEX unit_charm_seen ON public.unit USING btree (charm_seen);
+
+CREATE INDEX unit_dead ON public.unit USING btree (application_id) WHERE ((life)::text = 'DEAD'::text);
+
+CREATE UNIQUE INDEX unit_event_active ON public.unit_event USING btree (unit_id) WHERE ((state)::text = ANY (ARRAY['RUNNING'::text, 'ERROR'::text]));
+
+CREATE INDEX unit_event_due ON public.unit_event USING btree (COALESCE(retry_at, deadline_at)) WHERE ((state)::text = ANY (ARRAY['RUNNING'::text, 'ERROR'::text]));
+
+CREATE INDEX unit_force ON public.unit USING btree (force_at) WHERE (force_at IS NOT NULL);
+
+CREATE INDEX unit_lease ON public.unit USING btree (lease_id) WHERE (lease_id IS NOT NULL);
+
+CREATE INDEX unit_log_unit ON public.unit_log USING btree (unit_id, id);
+
+CREATE INDEX unit_machine ON public.unit USING btree (machine_id) WHERE (machine_id IS NOT NULL);
+
+CREATE INDEX unit_member_member ON public.unit_member USING btree (member_id);
+
+CREATE INDEX unit_relation_relation ON public.unit_relation USING btree (relation_id);
+
+CREATE INDEX unit_tick ON public.unit USING btree (next_tick_at) WHERE (next_tick_at IS NOT NULL);
+
+CREATE INDEX unit_waiting ON public.unit USING btree (id) WHERE ((phase)::text = 'WAITING'::text);
 
 CREATE INDEX workflow_ended ON public.workflow USING btree (LEAST(finished_at, deleted_at), id) WHERE ((finished_at IS NOT NULL) OR (deleted_at IS NOT NULL));
 
@@ -1570,6 +2357,44 @@ ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_truncate;
 CREATE TRIGGER action_version BEFORE UPDATE ON public.action FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 ALTER TABLE public.action ENABLE ALWAYS TRIGGER action_version;
+
+CREATE TRIGGER application_config BEFORE UPDATE OF config ON public.application FOR EACH ROW EXECUTE FUNCTION public.count_config_version();
+
+ALTER TABLE public.application ENABLE ALWAYS TRIGGER application_config;
+
+CREATE CONSTRAINT TRIGGER application_event AFTER INSERT OR DELETE OR UPDATE ON public.application DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_application_event();
+
+ALTER TABLE public.application ENABLE ALWAYS TRIGGER application_event;
+
+CREATE TRIGGER application_identity BEFORE UPDATE OF id, namespace, name ON public.application FOR EACH ROW WHEN ((((old.id IS DISTINCT FROM new.id) OR ((old.namespace)::text IS DISTINCT FROM (new.namespace)::text)) OR ((old.name)::text IS DISTINCT FROM (new.name)::text))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.application ENABLE ALWAYS TRIGGER application_identity;
+
+CREATE TRIGGER application_transition BEFORE UPDATE OF life ON public.application FOR EACH ROW EXECUTE FUNCTION public.check_unit_transition();
+
+CREATE TRIGGER application_truncate BEFORE TRUNCATE ON public.application FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.application ENABLE ALWAYS TRIGGER application_truncate;
+
+CREATE TRIGGER application_version BEFORE UPDATE ON public.application FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.application ENABLE ALWAYS TRIGGER application_version;
+
+CREATE CONSTRAINT TRIGGER charm_event AFTER INSERT OR DELETE ON public.charm DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_charm_event();
+
+ALTER TABLE public.charm ENABLE ALWAYS TRIGGER charm_event;
+
+CREATE TRIGGER charm_identity BEFORE UPDATE OF id, digest ON public.charm FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.digest IS DISTINCT FROM new.digest))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.charm ENABLE ALWAYS TRIGGER charm_identity;
+
+CREATE TRIGGER charm_truncate BEFORE TRUNCATE ON public.charm FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.charm ENABLE ALWAYS TRIGGER charm_truncate;
+
+CREATE TRIGGER charm_version BEFORE UPDATE ON public.charm FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.charm ENABLE ALWAYS TRIGGER charm_version;
 
 CREATE CONSTRAINT TRIGGER chart_event AFTER INSERT OR DELETE ON public.chart DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_chart_event();
 
@@ -1631,6 +2456,22 @@ CREATE TRIGGER lifecycle_version BEFORE UPDATE ON public.lifecycle FOR EACH ROW 
 
 ALTER TABLE public.lifecycle ENABLE ALWAYS TRIGGER lifecycle_version;
 
+CREATE CONSTRAINT TRIGGER namespace_event AFTER INSERT OR DELETE OR UPDATE ON public.namespace DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_namespace_event();
+
+ALTER TABLE public.namespace ENABLE ALWAYS TRIGGER namespace_event;
+
+CREATE TRIGGER namespace_identity BEFORE UPDATE OF id, name ON public.namespace FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR ((old.name)::text IS DISTINCT FROM (new.name)::text))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.namespace ENABLE ALWAYS TRIGGER namespace_identity;
+
+CREATE TRIGGER namespace_truncate BEFORE TRUNCATE ON public.namespace FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.namespace ENABLE ALWAYS TRIGGER namespace_truncate;
+
+CREATE TRIGGER namespace_version BEFORE UPDATE ON public.namespace FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.namespace ENABLE ALWAYS TRIGGER namespace_version;
+
 CREATE CONSTRAINT TRIGGER node_event AFTER DELETE OR UPDATE ON public.node DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_node_event();
 
 ALTER TABLE public.node ENABLE ALWAYS TRIGGER node_event;
@@ -1668,6 +2509,36 @@ ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_truncate;
 CREATE TRIGGER operation_version BEFORE UPDATE ON public.operation FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 ALTER TABLE public.operation ENABLE ALWAYS TRIGGER operation_version;
+
+CREATE CONSTRAINT TRIGGER relation_bag_event AFTER INSERT OR UPDATE ON public.relation_bag DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_relation_bag_event();
+
+ALTER TABLE public.relation_bag ENABLE ALWAYS TRIGGER relation_bag_event;
+
+CREATE TRIGGER relation_bag_truncate BEFORE TRUNCATE ON public.relation_bag FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.relation_bag ENABLE ALWAYS TRIGGER relation_bag_truncate;
+
+CREATE TRIGGER relation_bag_version BEFORE INSERT OR UPDATE ON public.relation_bag FOR EACH ROW EXECUTE FUNCTION public.count_bag_version();
+
+ALTER TABLE public.relation_bag ENABLE ALWAYS TRIGGER relation_bag_version;
+
+CREATE CONSTRAINT TRIGGER relation_event AFTER INSERT OR DELETE OR UPDATE ON public.relation DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_relation_event();
+
+ALTER TABLE public.relation ENABLE ALWAYS TRIGGER relation_event;
+
+CREATE TRIGGER relation_identity BEFORE UPDATE OF id, namespace, number, ends ON public.relation FOR EACH ROW WHEN (((((old.id IS DISTINCT FROM new.id) OR ((old.namespace)::text IS DISTINCT FROM (new.namespace)::text)) OR (old.number IS DISTINCT FROM new.number)) OR (old.ends IS DISTINCT FROM new.ends))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.relation ENABLE ALWAYS TRIGGER relation_identity;
+
+CREATE TRIGGER relation_transition BEFORE UPDATE OF life ON public.relation FOR EACH ROW EXECUTE FUNCTION public.check_unit_transition();
+
+CREATE TRIGGER relation_truncate BEFORE TRUNCATE ON public.relation FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.relation ENABLE ALWAYS TRIGGER relation_truncate;
+
+CREATE TRIGGER relation_version BEFORE UPDATE ON public.relation FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.relation ENABLE ALWAYS TRIGGER relation_version;
 
 CREATE CONSTRAINT TRIGGER release_event AFTER INSERT OR DELETE OR UPDATE ON public.release DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_release_event();
 
@@ -1721,6 +2592,22 @@ CREATE TRIGGER step_version BEFORE UPDATE ON public.step FOR EACH ROW EXECUTE FU
 
 ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_version;
 
+CREATE CONSTRAINT TRIGGER storage_event AFTER INSERT OR DELETE OR UPDATE ON public.storage DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_storage_event();
+
+ALTER TABLE public.storage ENABLE ALWAYS TRIGGER storage_event;
+
+CREATE TRIGGER storage_identity BEFORE UPDATE OF id, namespace, name ON public.storage FOR EACH ROW WHEN ((((old.id IS DISTINCT FROM new.id) OR ((old.namespace)::text IS DISTINCT FROM (new.namespace)::text)) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.storage ENABLE ALWAYS TRIGGER storage_identity;
+
+CREATE TRIGGER storage_truncate BEFORE TRUNCATE ON public.storage FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.storage ENABLE ALWAYS TRIGGER storage_truncate;
+
+CREATE TRIGGER storage_version BEFORE UPDATE ON public.storage FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.storage ENABLE ALWAYS TRIGGER storage_version;
+
 CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_template_event();
 
 ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_event;
@@ -1736,6 +2623,42 @@ ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_truncate;
 CREATE TRIGGER template_version BEFORE UPDATE ON public.template FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 ALTER TABLE public.template ENABLE ALWAYS TRIGGER template_version;
+
+CREATE CONSTRAINT TRIGGER unit_event AFTER INSERT OR DELETE OR UPDATE ON public.unit DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_unit_event();
+
+ALTER TABLE public.unit ENABLE ALWAYS TRIGGER unit_event;
+
+CREATE CONSTRAINT TRIGGER unit_event_event AFTER INSERT OR UPDATE ON public.unit_event DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_unit_event_event();
+
+ALTER TABLE public.unit_event ENABLE ALWAYS TRIGGER unit_event_event;
+
+CREATE TRIGGER unit_event_identity BEFORE UPDATE OF id, unit_id, application_id, ordinal, kind ON public.unit_event FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.unit_id IS DISTINCT FROM new.unit_id)) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.ordinal IS DISTINCT FROM new.ordinal)) OR (old.kind IS DISTINCT FROM new.kind))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.unit_event ENABLE ALWAYS TRIGGER unit_event_identity;
+
+CREATE TRIGGER unit_event_transition BEFORE INSERT OR UPDATE OF state, attempt ON public.unit_event FOR EACH ROW EXECUTE FUNCTION public.check_unit_event_transition();
+
+CREATE TRIGGER unit_event_truncate BEFORE TRUNCATE ON public.unit_event FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.unit_event ENABLE ALWAYS TRIGGER unit_event_truncate;
+
+CREATE TRIGGER unit_event_version BEFORE UPDATE ON public.unit_event FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.unit_event ENABLE ALWAYS TRIGGER unit_event_version;
+
+CREATE TRIGGER unit_identity BEFORE UPDATE OF id, application_id, namespace, number, name ON public.unit FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.namespace IS DISTINCT FROM new.namespace)) OR (old.number IS DISTINCT FROM new.number)) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.unit ENABLE ALWAYS TRIGGER unit_identity;
+
+CREATE TRIGGER unit_transition BEFORE UPDATE OF life, phase ON public.unit FOR EACH ROW EXECUTE FUNCTION public.check_unit_transition();
+
+CREATE TRIGGER unit_truncate BEFORE TRUNCATE ON public.unit FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.unit ENABLE ALWAYS TRIGGER unit_truncate;
+
+CREATE TRIGGER unit_version BEFORE UPDATE ON public.unit FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.unit ENABLE ALWAYS TRIGGER unit_version;
 
 CREATE CONSTRAINT TRIGGER workflow_event AFTER INSERT OR DELETE OR UPDATE ON public.workflow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_workflow_event();
 
@@ -1762,6 +2685,18 @@ ALTER TABLE public.workflow ENABLE ALWAYS TRIGGER workflow_version;
 ALTER TABLE ONLY public.action
     ADD CONSTRAINT action_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.application
+    ADD CONSTRAINT application_charm_known FOREIGN KEY (charm) REFERENCES public.charm(digest);
+
+ALTER TABLE ONLY public.application
+    ADD CONSTRAINT application_namespace_known FOREIGN KEY (namespace) REFERENCES public.namespace(name);
+
+ALTER TABLE ONLY public.charm_chunk
+    ADD CONSTRAINT charm_chunk_charm_id_fkey FOREIGN KEY (charm_id) REFERENCES public.charm(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.deferred_notice
+    ADD CONSTRAINT deferred_notice_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.hardware_address
     ADD CONSTRAINT hardware_address_hardware_id_fkey FOREIGN KEY (hardware_id) REFERENCES public.hardware(id) ON DELETE CASCADE;
 
@@ -1783,6 +2718,27 @@ ALTER TABLE ONLY public.operation
 ALTER TABLE ONLY public.operation
     ADD CONSTRAINT operation_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.port
+    ADD CONSTRAINT port_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.relation_bag
+    ADD CONSTRAINT relation_bag_relation_id_fkey FOREIGN KEY (relation_id) REFERENCES public.relation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.relation_end
+    ADD CONSTRAINT relation_end_application_known FOREIGN KEY (application_id) REFERENCES public.application(id);
+
+ALTER TABLE ONLY public.relation_end
+    ADD CONSTRAINT relation_end_relation_id_fkey FOREIGN KEY (relation_id) REFERENCES public.relation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.relation_member
+    ADD CONSTRAINT relation_member_relation_id_fkey FOREIGN KEY (relation_id) REFERENCES public.relation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.relation_member
+    ADD CONSTRAINT relation_member_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.relation
+    ADD CONSTRAINT relation_namespace_known FOREIGN KEY (namespace) REFERENCES public.namespace(name);
+
 ALTER TABLE ONLY public.release_resource
     ADD CONSTRAINT release_resource_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
 
@@ -1800,6 +2756,45 @@ ALTER TABLE ONLY public.step_log
 
 ALTER TABLE ONLY public.step
     ADD CONSTRAINT step_node_id_fkey FOREIGN KEY (node_id) REFERENCES public.node(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.storage
+    ADD CONSTRAINT storage_application_known FOREIGN KEY (application_id) REFERENCES public.application(id) ON DELETE SET NULL;
+
+ALTER TABLE ONLY public.storage
+    ADD CONSTRAINT storage_namespace_known FOREIGN KEY (namespace) REFERENCES public.namespace(name);
+
+ALTER TABLE ONLY public.storage
+    ADD CONSTRAINT storage_unit_known FOREIGN KEY (unit_id) REFERENCES public.unit(id);
+
+ALTER TABLE ONLY public.unit
+    ADD CONSTRAINT unit_application_known FOREIGN KEY (application_id) REFERENCES public.application(id);
+
+ALTER TABLE ONLY public.unit
+    ADD CONSTRAINT unit_charm_known FOREIGN KEY (charm) REFERENCES public.charm(digest);
+
+ALTER TABLE ONLY public.unit
+    ADD CONSTRAINT unit_charm_seen_known FOREIGN KEY (charm_seen) REFERENCES public.charm(digest);
+
+ALTER TABLE ONLY public.unit_event
+    ADD CONSTRAINT unit_event_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.unit_log
+    ADD CONSTRAINT unit_log_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.unit_member
+    ADD CONSTRAINT unit_member_known FOREIGN KEY (member_id) REFERENCES public.unit(id);
+
+ALTER TABLE ONLY public.unit_member
+    ADD CONSTRAINT unit_member_unit_id_relation_id_fkey FOREIGN KEY (unit_id, relation_id) REFERENCES public.unit_relation(unit_id, relation_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.unit_relation
+    ADD CONSTRAINT unit_relation_relation_id_fkey FOREIGN KEY (relation_id) REFERENCES public.relation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.unit_relation
+    ADD CONSTRAINT unit_relation_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.unit_state
+    ADD CONSTRAINT unit_state_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.workflow_data
     ADD CONSTRAINT workflow_data_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES public.workflow(id) ON DELETE CASCADE;

@@ -1,1 +1,1 @@
-"""Units: applications made of them, and the events of their lives."""
+"""Applications, their units, and what these are told."""

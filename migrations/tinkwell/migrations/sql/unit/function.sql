@@ -32,41 +32,41 @@ BEGIN
         END IF;
         RAISE EXCEPTION 'event % of unit % may not begin as %', NEW.ordinal, NEW.unit, NEW.state
             USING ERRCODE = 'check_violation', CONSTRAINT = 'unit_event_transition', TABLE = 'unit_event';
-    ELSIF CASE OLD.state
+    ELSIF (CASE OLD.state
         WHEN 'RUNNING' THEN NEW.attempt = OLD.attempt OR NEW.state = 'RUNNING' AND NEW.attempt = OLD.attempt + 1
         WHEN 'ERROR' THEN CASE NEW.state
             WHEN 'RUNNING' THEN NEW.attempt = OLD.attempt + 1
             WHEN 'COMMITTED' THEN false
             ELSE NEW.attempt = OLD.attempt END
         ELSE NEW.state = OLD.state AND NEW.attempt = OLD.attempt
-    END THEN
+    END) THEN
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'event % of unit % may not go from % to %', OLD.ordinal, OLD.unit, OLD.state, NEW.state
         USING ERRCODE = 'check_violation', CONSTRAINT = 'unit_event_transition', TABLE = 'unit_event';
 END $$;
 
--- Each configuration, and what a bag says, has a number of its own, whoever changes them. This runs as who makes the
--- change, whose search_path could have other operators.
+-- Each configuration, and what a bag says, has a number of its own, whoever changes them. These run as who makes the change,
+-- whose search_path could have other operators.
 CREATE OR REPLACE FUNCTION count_config_version() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
+LANGUAGE plpgsql
 AS $$
 BEGIN
-    IF NEW.config::text <> OLD.config::text THEN
-        NEW.config_version := OLD.config_version + 1;
+    IF NEW.config::text OPERATOR(pg_catalog.<>) OLD.config::text THEN
+        NEW.config_version := OLD.config_version OPERATOR(pg_catalog.+) 1;
     END IF;
     RETURN NEW;
 END $$;
 
 CREATE OR REPLACE FUNCTION count_bag_version() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
+LANGUAGE plpgsql
 AS $$
 BEGIN
-    IF TG_OP = 'INSERT' THEN
-        NEW.version := CASE WHEN NEW.data = '{}' THEN 0 ELSE 1 END;
-    ELSIF NEW.data <> OLD.data THEN
-        NEW.version := OLD.version + 1;
-        NEW.updated_at := clock_timestamp();
+    IF TG_OP OPERATOR(pg_catalog.=) 'INSERT' THEN
+        NEW.version := CASE WHEN NEW.data OPERATOR(pg_catalog.=) '{}' THEN 0 ELSE 1 END;
+    ELSIF NEW.data OPERATOR(pg_catalog.<>) OLD.data THEN
+        NEW.version := OLD.version OPERATOR(pg_catalog.+) 1;
+        NEW.updated_at := pg_catalog.clock_timestamp();
     ELSE
         NEW.version := OLD.version;
     END IF;
@@ -117,9 +117,11 @@ BEGIN
         NEW := OLD;
         NEW.version := OLD.version + 1;
     ELSIF TG_OP = 'UPDATE' THEN
-        IF (NEW.life, NEW.charm, NEW.charm_revision, NEW.config_version, NEW.leader, NEW.term, NEW.announced_term)
+        IF (NEW.life, NEW.charm, NEW.charm_revision, NEW.config_version, NEW.leader, NEW.term, NEW.announced_term,
+            NEW.status_name, NEW.status_message)
            IS NOT DISTINCT FROM
-           (OLD.life, OLD.charm, OLD.charm_revision, OLD.config_version, OLD.leader, OLD.term, OLD.announced_term) THEN
+           (OLD.life, OLD.charm, OLD.charm_revision, OLD.config_version, OLD.leader, OLD.term, OLD.announced_term,
+            OLD.status_name, OLD.status_message) THEN
             RETURN NULL;
         END IF;
     END IF;

@@ -29,7 +29,8 @@ AS $$
         '", "charm": "', a.charm, '", "charm_revision": ', a.charm_revision, ', "charm_name": ' || to_json(c.name),
         ', "kind": "' || c.kind || '"', ', "profile": "', a.profile, '", "config_version": ', a.config_version,
         ', "leader": "', coalesce(a.name || '/' || a.leader, ''), '", "term": ', a.term, ', "announced_term": ',
-        a.announced_term, ', "version": ', a.version, time_member('created_at', a.created_at),
+        a.announced_term, ', "status": {"name": "', a.status_name, '", "message": ', to_json(a.status_message),
+        '}, "version": ', a.version, time_member('created_at', a.created_at),
         time_member('updated_at', a.updated_at), '}'
     )::json
       FROM (SELECT a.charm AS digest) own LEFT JOIN charm c USING (digest)

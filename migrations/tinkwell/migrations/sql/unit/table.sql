@@ -30,7 +30,7 @@ CREATE TABLE namespace (
 );
 
 -- What runs, known by the digest of its package, and never changed. manifest is what the charm says about itself; what it
--- declares is repeated as endpoints and storage. A charm that nothing names goes some time after used_at, when it was
+-- declares is repeated as endpoints and storages. A charm that nothing names goes some time after used_at, when it was
 -- last uploaded or asked for.
 CREATE TABLE charm (
     id         uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -41,7 +41,8 @@ CREATE TABLE charm (
     summary    text NOT NULL DEFAULT '',
     manifest   unit_document NOT NULL,
     endpoints  text[] NOT NULL DEFAULT '{}',
-    storage    text[] NOT NULL DEFAULT '{}',
+    storages   text[] NOT NULL DEFAULT '{}',
+    warnings   text[] NOT NULL DEFAULT '{}',
     size       bigint NOT NULL,
     used_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -61,9 +62,10 @@ CREATE TABLE charm_chunk (
 -- It is compressed already.
 ALTER TABLE charm_chunk ALTER data SET STORAGE EXTERNAL;
 
--- config is what users have set. leader is the number of the unit that leads, or has led last; term grows with each
--- election, announced_term is the last one whose leader has committed `leader-elected`. leader_until ends a term whose
--- leader is removed, NULL for one that its lease ends. reason and actor say why the application is removed, and by whom.
+-- config is what users have set, with a version that counts its changes. leader is the number of the unit that leads, NULL
+-- for none; term grows with each election, announced_term is the last one whose leader has committed `leader-elected`.
+-- leader_until ends the term of a leader that is removed, NULL where its lease alone does. The status is what the leader
+-- says of the application, empty where it says nothing.
 CREATE TABLE application (
     id             uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     version        bigint NOT NULL DEFAULT 1,
@@ -80,10 +82,15 @@ CREATE TABLE application (
     announced_term bigint NOT NULL DEFAULT 0,
     leader_until   timestamptz,
     next_number    integer NOT NULL DEFAULT 0,
+    status_name    text NOT NULL DEFAULT '',
+    status_message text NOT NULL DEFAULT '',
     removal_actor  text NOT NULL DEFAULT '',
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT application_name UNIQUE (namespace, name),
+    CONSTRAINT application_status_known
+        CHECK (status_name IN ('', 'unknown', 'maintenance', 'waiting', 'blocked', 'active')),
+    CONSTRAINT application_status_size CHECK (char_length(status_message) <= 1000),
     CONSTRAINT application_term CHECK (term >= announced_term)
 );
 CREATE INDEX application_charm ON application (charm);
@@ -92,7 +99,8 @@ CREATE INDEX application_charm ON application (charm);
 -- the hardware that it is placed on, NULL for a unit that is not placed, or may run anywhere. lease_id is that of the
 -- agent that served it last; it has no foreign key: a lease that is not there is dead. charm is the code that it runs.
 -- plan and queue are JSON, as `server/unit/store/ledger.py` writes them. Numbers that are requested grow with each
--- request. reason and actor say why it is removed, and by whom.
+-- request. removal_reason and removal_actor say why it goes, and by whose doing; at
+-- force_at it is DEAD, whatever it owes. The status is what its charm says; an event that has failed is beside that.
 CREATE TABLE unit (
     id                uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     version           bigint NOT NULL DEFAULT 1,
@@ -109,15 +117,16 @@ CREATE TABLE unit (
     is_forced         boolean NOT NULL DEFAULT false,
     removal_reason    text NOT NULL DEFAULT '',
     removal_actor     text NOT NULL DEFAULT '',
+    force_at          timestamptz,
     is_storage_kept   boolean NOT NULL DEFAULT false,
     status_name       text NOT NULL DEFAULT 'waiting',
     status_message    text NOT NULL DEFAULT '',
     workload_version  text NOT NULL DEFAULT '',
     last_ordinal      bigint NOT NULL DEFAULT 0,
     next_tick_at      timestamptz,
-    prepare_requested bigint NOT NULL DEFAULT 0,
-    finish_requested  bigint NOT NULL DEFAULT 0,
-    metrics_requested bigint NOT NULL DEFAULT 0,
+    prepare_requested integer NOT NULL DEFAULT 0,
+    finish_requested  integer NOT NULL DEFAULT 0,
+    metrics_requested integer NOT NULL DEFAULT 0,
     is_installed      boolean NOT NULL DEFAULT false,
     is_started        boolean NOT NULL DEFAULT false,
     is_stopped        boolean NOT NULL DEFAULT false,
@@ -128,9 +137,9 @@ CREATE TABLE unit (
     settings_term     bigint NOT NULL DEFAULT 0,
     plan              unit_document NOT NULL DEFAULT '[]',
     queue             unit_document NOT NULL DEFAULT '[]',
-    prepare_seen      bigint NOT NULL DEFAULT 0,
-    finish_seen       bigint NOT NULL DEFAULT 0,
-    metrics_seen      bigint NOT NULL DEFAULT 0,
+    prepare_seen      integer NOT NULL DEFAULT 0,
+    finish_seen       integer NOT NULL DEFAULT 0,
+    metrics_seen      integer NOT NULL DEFAULT 0,
     created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT unit_number UNIQUE (application_id, number),
@@ -138,8 +147,8 @@ CREATE TABLE unit (
     CONSTRAINT unit_number_range CHECK (number >= 0),
     CONSTRAINT unit_place CHECK (machine_id IS NULL OR NOT is_anywhere),
     CONSTRAINT unit_status_known
-        CHECK (status_name IN ('unknown', 'maintenance', 'waiting', 'blocked', 'active', 'error')),
-    CONSTRAINT unit_status_size CHECK (octet_length(status_message) <= 65536)
+        CHECK (status_name IN ('unknown', 'maintenance', 'waiting', 'blocked', 'active')),
+    CONSTRAINT unit_status_size CHECK (char_length(status_message) <= 1000)
 );
 CREATE INDEX unit_machine ON unit (machine_id) WHERE machine_id IS NOT NULL;
 CREATE INDEX unit_lease ON unit (lease_id) WHERE lease_id IS NOT NULL;
@@ -147,6 +156,7 @@ CREATE INDEX unit_charm ON unit (charm);
 CREATE INDEX unit_charm_seen ON unit (charm_seen);
 CREATE INDEX unit_waiting ON unit (id) WHERE phase = 'WAITING';
 CREATE INDEX unit_dead ON unit (application_id) WHERE life = 'DEAD';
+CREATE INDEX unit_force ON unit (force_at) WHERE force_at IS NOT NULL;
 CREATE INDEX unit_tick ON unit (next_tick_at) WHERE next_tick_at IS NOT NULL;
 
 -- What a unit was told, or is being told. What its events say of the unit and the relation is repeated here, since these
@@ -284,8 +294,8 @@ CREATE TABLE relation_member (
 );
 CREATE INDEX relation_member_unit ON relation_member (unit_id);
 
--- What a unit was told of a relation, and of each of its members. The member is who may not go before it has been told
--- of: so there is no cascade from it.
+-- What a unit was told of a relation, and of each of its members. A member may not go before the unit has been told that it
+-- does, so nothing goes with it. One that is not told yet is referred to by an event that is in flight.
 CREATE TABLE unit_relation (
     unit_id             uuid NOT NULL REFERENCES unit ON DELETE CASCADE,
     relation_id         uuid NOT NULL REFERENCES relation ON DELETE CASCADE,
@@ -302,21 +312,21 @@ CREATE TABLE unit_member (
     relation_id  uuid NOT NULL,
     member_id    uuid NOT NULL CONSTRAINT unit_member_known REFERENCES unit,
     seen_version bigint NOT NULL DEFAULT 0,
+    is_told      boolean NOT NULL DEFAULT false,
     is_older     boolean NOT NULL DEFAULT false,
-    is_departed  boolean NOT NULL DEFAULT false,
     PRIMARY KEY (unit_id, relation_id, member_id),
     FOREIGN KEY (unit_id, relation_id) REFERENCES unit_relation ON DELETE CASCADE
 );
 CREATE INDEX unit_member_member ON unit_member (member_id);
 
+-- What a unit says that it has opened. icmp has the number 0.
 CREATE TABLE port (
-    unit_id   uuid NOT NULL REFERENCES unit ON DELETE CASCADE,
-    protocol  text NOT NULL,
-    from_port integer NOT NULL,
-    to_port   integer NOT NULL,
-    PRIMARY KEY (unit_id, protocol, from_port, to_port),
+    unit_id  uuid NOT NULL REFERENCES unit ON DELETE CASCADE,
+    protocol text NOT NULL,
+    number   integer NOT NULL,
+    PRIMARY KEY (unit_id, protocol, number),
     CONSTRAINT port_protocol_known CHECK (protocol IN ('tcp', 'udp', 'icmp')),
-    CONSTRAINT port_range CHECK (0 <= from_port AND from_port <= to_port AND to_port <= 65535)
+    CONSTRAINT port_range CHECK (number BETWEEN 0 AND 65535)
 );
 
 CREATE TABLE unit_state (
@@ -325,18 +335,18 @@ CREATE TABLE unit_state (
     CONSTRAINT unit_state_size CHECK (octet_length(data::text) <= 1048576)
 );
 
--- An event that a handler has deferred, as JSON, in the order of the ids. key tells equal notices.
+-- An event that a handler has deferred, in the order of the ids. event is JSON that says all of it but its ordinal.
 CREATE TABLE deferred_notice (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     unit_id    uuid NOT NULL REFERENCES unit ON DELETE CASCADE,
-    key        text NOT NULL,
     ordinal    bigint NOT NULL,
-    event      unit_document NOT NULL,
     handler    text NOT NULL,
+    event      text NOT NULL,
     attempts   integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT deferred_notice_once UNIQUE (unit_id, key)
+    CONSTRAINT deferred_notice_size CHECK (octet_length(event) <= 65536)
 );
+CREATE UNIQUE INDEX deferred_notice_once ON deferred_notice (unit_id, handler, md5(event));
 
 -- What a unit logs, in the order of the ids: who adds lines has locked the unit's row. The number is given by whoever
 -- runs the attempt, so that a repeated line is recognised.
@@ -355,15 +365,15 @@ CREATE TABLE unit_log (
 );
 CREATE INDEX unit_log_unit ON unit_log (unit_id, id);
 
--- What an agent serves, beside its lease, as long as that is alive. charm is the digest of the one charm that it runs, NULL
--- for any; namespace and application are those whose units alone it takes, empty for all.
+-- What an agent serves, beside its lease, as long as that is alive. charms are the digests of those that it runs alone, and
+-- namespace and applications those whose units alone it takes; empty for all.
 CREATE TABLE unit_agent (
     lease_id     uuid PRIMARY KEY,
     machines     uuid[] NOT NULL DEFAULT '{}',
     is_anywhere  boolean NOT NULL DEFAULT false,
     kinds        text[] NOT NULL,
-    charm        text,
+    charms       text[] NOT NULL DEFAULT '{}',
     namespace    text NOT NULL DEFAULT '',
-    application  text NOT NULL DEFAULT '',
+    applications text[] NOT NULL DEFAULT '{}',
     connected_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

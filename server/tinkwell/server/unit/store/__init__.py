@@ -1,1 +1,1 @@
-"""SQL of applications and their units."""
+"""The SQL of applications and of what belongs to them."""
