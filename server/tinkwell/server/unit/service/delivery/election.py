@@ -1,15 +1,15 @@
 """Gives applications leaders. Each election is a transaction of its own, which locks the application alone.
 
-A leader stays for as long as the lease of its unit, and half a minute more, so that who was away for a moment comes back
-as what it was; elected is somebody else only when that is over.
+A leader stays for as long as the lease of its unit, and half a minute more, so that who was away for a moment comes
+back as what it was; elected is somebody else only when that is over.
 """
 
 from collections.abc import Sequence
 
 from tinkwell.server.database.database import Database, Transaction
-from tinkwell.server.unit.store import delivery_leader as store
-from tinkwell.server.unit.store import delivery_lock as lock
-from tinkwell.server.unit.store.delivery_leader import Candidate
+from tinkwell.server.unit.store.agent import leader as store
+from tinkwell.server.unit.store import delivery
+from tinkwell.server.unit.store.agent.leader import Candidate
 
 
 class Elections:
@@ -23,7 +23,7 @@ class Elections:
 
         async def work(transaction: Transaction) -> bool:
             transaction.changed = False
-            if not await lock.lock_application(transaction, application_id):
+            if not await delivery.lock_application(transaction, application_id):
                 return False
             # By a statement after the lock: somebody else may have held the election meanwhile.
             if not await store.lacks(transaction, application_id):

@@ -4,7 +4,7 @@ from tinkwell.core import errors
 from tinkwell.core.lease import lease
 from tinkwell.core.lease.lease import Verdict
 from tinkwell.core.value import parse
-from tinkwell.server.unit.store.delivery_lock import LockedUnit
+from tinkwell.server.unit.store.agent.hold import Held
 
 MAX_TOKEN = 2**63 - 1
 
@@ -14,20 +14,20 @@ def parse_token(lease_token: int) -> int:
     return parse.parse_int_range("lease_token", lease_token, low=1, high=MAX_TOKEN)
 
 
-def check_grant(locked: LockedUnit, lease_token: int) -> str:
+def check_grant(held: Held, lease_token: int) -> str:
     """Return the id of the caller's lease, under which the unit is to be held from now on.
 
     Raises `errors.LeaseLost` where it is over, and `errors.LeaseHeld` where another one that is alive holds the unit.
     """
-    reporter = lease.Reporter(lease_token, locked.own)
+    reporter = lease.Reporter(lease_token, held.own)
     # What becomes of an event that somebody else has left is not decided by the engine: outcomes come before.
-    if lease.judge_start(locked.hold, reporter, is_again=False) is Verdict.LOST:
+    if lease.judge_start(held.hold, reporter, is_again=False) is Verdict.LOST:
         raise AssertionError("only what is started again can be lost")
     return reporter.lease_id
 
 
-def check_end(locked: LockedUnit, lease_token: int) -> None:
+def check_end(held: Held, lease_token: int) -> None:
     """Raise `errors.LeaseLost` for who does not hold the unit. An expired lease is heard until somebody takes over."""
-    if locked.own is None:
+    if held.own is None:
         raise errors.LeaseLost(lease_token)
-    lease.check_end(locked.hold, lease.Reporter(lease_token, locked.own))
+    lease.check_end(held.hold, lease.Reporter(lease_token, held.own))

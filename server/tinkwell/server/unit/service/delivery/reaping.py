@@ -8,8 +8,8 @@ import asyncpg
 from sqlalchemy import exc
 
 from tinkwell.server.database.database import Database, Transaction
-from tinkwell.server.unit.store import delivery_reap as store
-from tinkwell.server.unit.store.delivery_reap import Kind
+from tinkwell.server.unit.store.agent import reap as store
+from tinkwell.server.unit.store.agent.reap import Kind
 
 # In this order each makes the next one possible.
 _KINDS = (store.UNIT, store.RELATION, store.APPLICATION)

@@ -6,9 +6,10 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from tinkwell.core.unit.effect import Effects
-from tinkwell.core.unit.kinds import Leaving, Life, Phase, Profile, Reason
+from tinkwell.core.unit.kinds import Life, Phase, Profile
 from tinkwell.core.unit.unit_event import UnitEvent
-from tinkwell.server.unit.store.delivery_own import Bag, StoredNotice
+from tinkwell.server.unit.store.agent.effect import NewNotice
+from tinkwell.server.unit.store.agent.own import Bag, StoredNotice
 
 
 class Why(StrEnum):
@@ -38,9 +39,8 @@ class GrantedEvent:
     ordinal: int
     attempt: int
     phase: Phase
-    is_peer: bool
-    reason: Reason | None
-    leaving: Leaving | None
+    reason: str
+    leaving: str
     actor: str
 
 
@@ -68,6 +68,7 @@ class Grant:
     """
 
     granted: GrantedEvent
+    is_peer: bool
     timeout_seconds: float
     unit_id: str
     unit: str
@@ -94,19 +95,6 @@ class Grant:
 
 
 Next: TypeAlias = Grant | NoEvent
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NewNotice:
-    """An event that a handler defers: `event` is a JSON object as text, with the `ordinal` of the event that it was.
-
-    Two of one handler are equal if their `key` is.
-    """
-
-    handler: str
-    event: str
-    ordinal: int
-    key: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

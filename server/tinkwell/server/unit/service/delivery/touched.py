@@ -1,7 +1,7 @@
 """Which units may have something due after an event of the log: a rule that names too many rather than too few.
 
-A unit that has just committed is granted its next event with the answer, and one that has failed is asked about when its
-time has come, so neither is named for that.
+A unit that has just committed is granted its next event with the answer, and one that has failed is asked about when
+its time has come, so neither is named for that.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Any
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.event.selection import Selection
 from tinkwell.core.unit.kinds import EventKind, Life
-from tinkwell.server.unit.store import wake
+from tinkwell.server.unit.store.agent import wake
 
 SELECTION = Selection(
     event_types=frozenset(

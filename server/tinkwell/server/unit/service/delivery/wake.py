@@ -16,8 +16,8 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.server.database.database import Database
 from tinkwell.server.unit.service.delivery.touched import Touched
-from tinkwell.server.unit.store import wake
-from tinkwell.server.unit.store.wake import Found, Serving
+from tinkwell.server.unit.store.agent import wake
+from tinkwell.server.unit.store.agent.wake import Found, Serving
 
 MAX_STREAMS = 2_000
 MAX_BATCH = 1_000

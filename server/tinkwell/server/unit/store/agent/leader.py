@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.delivery_lock import HAS_LEADER
+from tinkwell.server.unit.store.agent.hold import HAS_LEADER
 
 LACKING = f"""
     SELECT CAST(a.id AS text) AS id FROM application a

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncGenerator
 
 from tinkwell.server.database.database import Database, Fetch
-from tinkwell.server.unit.store.delivery_own import Bag
+from tinkwell.server.unit.store.agent.own import Bag
 
 # The event must be in flight under the caller's lease; from there it goes to the relation that the unit is in, as long
 # as its relation-broken is not committed.
@@ -41,7 +41,7 @@ READ = f"""
                        OR EXISTS (SELECT FROM unit_member t
                                    WHERE t.unit_id = m.unit_id AND t.relation_id = m.relation_id
                                      AND t.member_id = s.id AND NOT t.is_older)))
-"""
+"""  # noqa: S608
 RUNS = """
     SELECT CAST(unit_id AS text) AS unit_id FROM unit_event
      WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2

@@ -1,8 +1,8 @@
 """What nothing needs any more: DEAD units, DYING relations that nobody is in, DYING applications without units.
 
-Each is deleted in a transaction of its own. Its row is locked first, by a statement of its own: who is about to refer to
-it holds its key, and is waited for; who comes later finds nothing to refer to. So what the condition says when the lock
-is there still holds when the row is deleted, together with all that goes with it.
+Each is deleted in a transaction of its own. Its row is locked first, by a statement of its own: who is about to refer
+to it holds its key, and is waited for; who comes later finds nothing to refer to. So what the condition says when the
+lock is there still holds when the row is deleted, together with all that goes with it.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """What a unit may know without asking: its configuration, its own bags, its storage, state, notices and ports.
 
-One statement, after the event is granted. Others' bags are read by `delivery_read`.
+One statement, after the event is granted. Others' bags are read by `reading`.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ OWN = """
                        'id', n.id, 'handler', n.handler, 'event', n.event, 'ordinal', n.ordinal,
                        'attempts', n.attempts) ORDER BY n.id), '[]')
               FROM deferred_notice n WHERE n.unit_id = u.id) AS notices,
-           (SELECT coalesce(json_agg(json_build_array(p.protocol, p.from_port) ORDER BY p.protocol, p.from_port), '[]')
+           (SELECT coalesce(json_agg(json_build_array(p.protocol, p.number) ORDER BY p.protocol, p.number), '[]')
               FROM port p WHERE p.unit_id = u.id) AS ports,
            (SELECT coalesce(json_agg(json_build_object(
                        'number', r.number, 'interface', r.interface, 'owner', b.owner, 'data', b.data,
@@ -47,7 +47,7 @@ OWN = """
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bag:
-    """What an owner, a unit or an application by its name, says in a relation; version 0 where it never said a thing."""
+    """What an owner, a unit or an application by its name, says in a relation; version 0 where it never said any."""
 
     owner: str
     data: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -102,9 +102,7 @@ async def read(transaction: Transaction, unit_id: str) -> Own:
         status_name=row["status_name"],
         status_message=row["status_message"],
         state=json.loads(row["state"]),
-        notices=[
-            StoredNotice(**each | {"event": json.dumps(each["event"])}) for each in json.loads(row["notices"])
-        ],
+        notices=[StoredNotice(**each | {"event": json.dumps(each["event"])}) for each in json.loads(row["notices"])],
         ports=[(protocol, number) for protocol, number in json.loads(row["ports"])],
         interfaces={each["number"]: each["interface"] for each in bags},
         bags={
