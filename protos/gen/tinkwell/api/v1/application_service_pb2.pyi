@@ -197,6 +197,7 @@ class Charm(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     digest: _builtins.str
     """digest is "sha256:" and the SHA-256 of the package in hexadecimal digits."""
@@ -218,6 +219,10 @@ class Charm(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """warnings are what of the manifest is not used."""
+
     def __init__(
         self,
         *,
@@ -234,10 +239,11 @@ class Charm(_message.Message):
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "digest", b"digest", "endpoints", b"endpoints", "id", b"id", "kind", b"kind", "name", b"name", "options", b"options", "profile", b"profile", "size", b"size", "storages", b"storages", "summary", b"summary", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "digest", b"digest", "endpoints", b"endpoints", "id", b"id", "kind", b"kind", "name", b"name", "options", b"options", "profile", b"profile", "size", b"size", "storages", b"storages", "summary", b"summary", "updated_at", b"updated_at", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -250,19 +256,23 @@ class CharmEndpoint(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ROLE_FIELD_NUMBER: _builtins.int
     INTERFACE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     role: Global___EndpointRole.ValueType
     interface: _builtins.str
+    limit: _builtins.int
+    """limit is how many relations it may have at a time, 0 for any number."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         role: Global___EndpointRole.ValueType = ...,
         interface: _builtins.str = ...,
+        limit: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["interface", b"interface", "name", b"name", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["interface", b"interface", "limit", b"limit", "name", b"name", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -305,12 +315,17 @@ class CharmOption(_message.Message):
     TYPE_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     DEFAULT_FIELD_NUMBER: _builtins.int
+    MINIMUM_FIELD_NUMBER: _builtins.int
+    MAXIMUM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     type: _builtins.str
     """type is string, int, float or boolean."""
     description: _builtins.str
     default: _builtins.str
     """default is a JSON value as text; empty where there is none."""
+    minimum: _builtins.str
+    """minimum and maximum of a number are JSON values as text; empty where there is none."""
+    maximum: _builtins.str
     def __init__(
         self,
         *,
@@ -318,10 +333,12 @@ class CharmOption(_message.Message):
         type: _builtins.str = ...,
         description: _builtins.str = ...,
         default: _builtins.str = ...,
+        minimum: _builtins.str = ...,
+        maximum: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default", b"default", "description", b"description", "name", b"name", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default", b"default", "description", b"description", "maximum", b"maximum", "minimum", b"minimum", "name", b"name", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -341,9 +358,11 @@ class Application(_message.Message):
     CONFIG_VERSION_FIELD_NUMBER: _builtins.int
     LEADER_FIELD_NUMBER: _builtins.int
     TERM_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
-    WORKLOAD_VERSION_FIELD_NUMBER: _builtins.int
+    ANNOUNCED_TERM_FIELD_NUMBER: _builtins.int
+    CHARM_NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     UNITS_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
@@ -351,6 +370,8 @@ class Application(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     life: Global___Life.ValueType
+    charm: _builtins.str
+    """charm is the digest of what its units have to run."""
     profile: Global___UnitProfile.ValueType
     config: _builtins.str
     """config is what is set, a JSON object as text; other options have the default of the charm. Left out of lists."""
@@ -359,14 +380,17 @@ class Application(_message.Message):
     """leader is the name of the unit that leads, such as web/0; empty where none does."""
     term: _builtins.int
     """term grows with each election."""
-    workload_version: _builtins.str
+    announced_term: _builtins.int
+    """announced_term is the last one whose leader has committed leader-elected."""
+    charm_name: _builtins.str
+    kind: Global___CharmKind.ValueType
     units: _builtins.int
     """units counts those that are not DEAD."""
     version: _builtins.int
     @_builtins.property
-    def charm(self) -> Global___Charm: ...
-    @_builtins.property
-    def status(self) -> Global___UnitStatus: ...
+    def status(self) -> Global___UnitStatus:
+        """status is what its leader has said of it; where that has said nothing, the most urgent one of its units."""
+
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -378,22 +402,24 @@ class Application(_message.Message):
         namespace: _builtins.str = ...,
         name: _builtins.str = ...,
         life: Global___Life.ValueType = ...,
-        charm: Global___Charm | None = ...,
+        charm: _builtins.str = ...,
         profile: Global___UnitProfile.ValueType = ...,
         config: _builtins.str = ...,
         config_version: _builtins.int = ...,
         leader: _builtins.str = ...,
         term: _builtins.int = ...,
-        status: Global___UnitStatus | None = ...,
-        workload_version: _builtins.str = ...,
+        announced_term: _builtins.int = ...,
+        charm_name: _builtins.str = ...,
+        kind: Global___CharmKind.ValueType = ...,
         units: _builtins.int = ...,
+        status: Global___UnitStatus | None = ...,
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["charm", b"charm", "created_at", b"created_at", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["charm", b"charm", "config", b"config", "config_version", b"config_version", "created_at", b"created_at", "id", b"id", "leader", b"leader", "life", b"life", "name", b"name", "namespace", b"namespace", "profile", b"profile", "status", b"status", "term", b"term", "units", b"units", "updated_at", b"updated_at", "version", b"version", "workload_version", b"workload_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["announced_term", b"announced_term", "charm", b"charm", "charm_name", b"charm_name", "config", b"config", "config_version", b"config_version", "created_at", b"created_at", "id", b"id", "kind", b"kind", "leader", b"leader", "life", b"life", "name", b"name", "namespace", b"namespace", "profile", b"profile", "status", b"status", "term", b"term", "units", b"units", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -407,23 +433,19 @@ class UnitStatus(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
-    SINCE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """name is unknown, maintenance, waiting, blocked or active, and error while an event has failed, which the server says."""
     message: _builtins.str
     """message is at most 1,000 characters."""
-    @_builtins.property
-    def since(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         message: _builtins.str = ...,
-        since: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "name", b"name", "since", b"since"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -453,6 +475,8 @@ class Unit(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    LAST_ORDINAL_FIELD_NUMBER: _builtins.int
+    IS_SETTLED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     application_id: _builtins.str
     namespace: _builtins.str
@@ -472,6 +496,10 @@ class Unit(_message.Message):
     is_agent_alive: _builtins.bool
     """is_agent_alive: an agent that serves the unit has a lease that is alive."""
     version: _builtins.int
+    last_ordinal: _builtins.int
+    """last_ordinal is that of its newest event, 0 before the first."""
+    is_settled: _builtins.bool
+    """is_settled: nothing runs, nothing has failed, and nothing is due. Only there where with_settled asks for it."""
     @_builtins.property
     def status(self) -> Global___UnitStatus: ...
     @_builtins.property
@@ -511,10 +539,12 @@ class Unit(_message.Message):
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        last_ordinal: _builtins.int = ...,
+        is_settled: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "event", b"event", "status", b"status", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "charm", b"charm", "created_at", b"created_at", "event", b"event", "id", b"id", "is_agent_alive", b"is_agent_alive", "is_anywhere", b"is_anywhere", "is_leader", b"is_leader", "life", b"life", "machine", b"machine", "name", b"name", "namespace", b"namespace", "number", b"number", "phase", b"phase", "ports", b"ports", "status", b"status", "storages", b"storages", "updated_at", b"updated_at", "version", b"version", "workload_version", b"workload_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "charm", b"charm", "created_at", b"created_at", "event", b"event", "id", b"id", "is_agent_alive", b"is_agent_alive", "is_anywhere", b"is_anywhere", "is_leader", b"is_leader", "is_settled", b"is_settled", "last_ordinal", b"last_ordinal", "life", b"life", "machine", b"machine", "name", b"name", "namespace", b"namespace", "number", b"number", "phase", b"phase", "ports", b"ports", "status", b"status", "storages", b"storages", "updated_at", b"updated_at", "version", b"version", "workload_version", b"workload_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -755,9 +785,10 @@ class UnitEvent(_message.Message):
     DEFERRED_FIELD_NUMBER: _builtins.int
     CONSUMED_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
-    ENDED_AT_FIELD_NUMBER: _builtins.int
+    FINISHED_AT_FIELD_NUMBER: _builtins.int
     RETRY_AT_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     unit: _builtins.str
     kind: _builtins.str
@@ -787,6 +818,7 @@ class UnitEvent(_message.Message):
     consumed: _builtins.int
     name: _builtins.str
     """name is how people call it, such as db-relation-joined."""
+    version: _builtins.int
     @_builtins.property
     def relation(self) -> Global___UnitEventRelation:
         """relation is set for relation events alone."""
@@ -800,7 +832,7 @@ class UnitEvent(_message.Message):
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def ended_at(self) -> _timestamp_pb2.Timestamp: ...
+    def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def retry_at(self) -> _timestamp_pb2.Timestamp:
         """retry_at is when a failed event is tried again by itself; not set where it is not."""
@@ -828,13 +860,14 @@ class UnitEvent(_message.Message):
         deferred: _builtins.int = ...,
         consumed: _builtins.int = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
-        ended_at: _timestamp_pb2.Timestamp | None = ...,
+        finished_at: _timestamp_pb2.Timestamp | None = ...,
         retry_at: _timestamp_pb2.Timestamp | None = ...,
         name: _builtins.str = ...,
+        version: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "ended_at", b"ended_at", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "finished_at", b"finished_at", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "deferred", b"deferred", "ended_at", b"ended_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "deferred", b"deferred", "finished_at", b"finished_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -945,35 +978,35 @@ class Notice(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    ID_FIELD_NUMBER: _builtins.int
+    ORDINAL_FIELD_NUMBER: _builtins.int
     HANDLER_FIELD_NUMBER: _builtins.int
     EVENT_FIELD_NUMBER: _builtins.int
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
-    id: _builtins.int
-    """id is given by the server, and grows."""
+    ordinal: _builtins.int
+    """ordinal is that of the event."""
     handler: _builtins.str
     """handler is the name of the method that has deferred it."""
+    event: _builtins.str
+    """event is what the event says but for its ordinal, a JSON object as text. Two notices of one handler with the same event
+    are equal.
+    """
     attempts: _builtins.int
     """attempts counts how often the handler has been tried, the first time included."""
-    @_builtins.property
-    def event(self) -> Global___UnitEvent:
-        """event is the one that was deferred, as it was."""
-
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
-        id: _builtins.int = ...,
+        ordinal: _builtins.int = ...,
         handler: _builtins.str = ...,
-        event: Global___UnitEvent | None = ...,
+        event: _builtins.str = ...,
         attempts: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "event", b"event"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "created_at", b"created_at", "event", b"event", "handler", b"handler", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "created_at", b"created_at", "event", b"event", "handler", b"handler", "ordinal", b"ordinal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1198,19 +1231,23 @@ class ListUnitsRequest(_message.Message):
 
     NAMESPACE_FIELD_NUMBER: _builtins.int
     APPLICATION_FIELD_NUMBER: _builtins.int
+    WITH_SETTLED_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """namespace filters; empty means all."""
     application: _builtins.str
     """application filters by name, within the namespace or "default"."""
+    with_settled: _builtins.bool
+    """with_settled asks for is_settled."""
     def __init__(
         self,
         *,
         namespace: _builtins.str = ...,
         application: _builtins.str = ...,
+        with_settled: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["application", b"application", "namespace", b"namespace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application", b"application", "namespace", b"namespace", "with_settled", b"with_settled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1831,7 +1868,7 @@ class UnitLogLine(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    EVENT_ID_FIELD_NUMBER: _builtins.int
+    ORDINAL_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     NUMBER_FIELD_NUMBER: _builtins.int
     LEVEL_FIELD_NUMBER: _builtins.int
@@ -1839,12 +1876,12 @@ class UnitLogLine(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UNIT_FIELD_NUMBER: _builtins.int
     EVENT_NAME_FIELD_NUMBER: _builtins.int
-    event_id: _builtins.str
-    """event_id, attempt and number, from 1 within the attempt, say which line it is."""
+    ordinal: _builtins.int
+    """ordinal of the event, attempt, and number, from 1 within the attempt, say which line of the unit it is."""
     attempt: _builtins.int
     number: _builtins.int
     level: _builtins.str
-    """level is DEBUG, INFO, WARNING or ERROR."""
+    """level is DEBUG, INFO, WARNING or ERROR, and STDOUT or STDERR for what a script has written."""
     text: _builtins.str
     """text is at most 128 KiB."""
     unit: _builtins.str
@@ -1855,7 +1892,7 @@ class UnitLogLine(_message.Message):
     def __init__(
         self,
         *,
-        event_id: _builtins.str = ...,
+        ordinal: _builtins.int = ...,
         attempt: _builtins.int = ...,
         number: _builtins.int = ...,
         level: _builtins.str = ...,
@@ -1866,7 +1903,7 @@ class UnitLogLine(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "created_at", b"created_at", "event_id", b"event_id", "event_name", b"event_name", "level", b"level", "number", b"number", "text", b"text", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "created_at", b"created_at", "event_name", b"event_name", "level", b"level", "number", b"number", "ordinal", b"ordinal", "text", b"text", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from tinkwell.api.v1 import event_service_pb2 as tinkwell_dot_api_dot_v1_dot_event__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'tinkwell/api/v1/namespace_service.proto\x12\x0ftinkwell.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#tinkwell/api/v1/event_service.proto\"\xca\x01\n\tNamespace\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x1d\n\x15update_status_seconds\x18\x03 \x01(\x03\x12\x13\n\x0bis_retrying\x18\x04 \x01(\x08\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8b\x01\n\x13SetNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\"\n\x15update_status_seconds\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x18\n\x0bis_retrying\x18\x03 \x01(\x08H\x01\x88\x01\x01\x42\x18\n\x16_update_status_secondsB\x0e\n\x0c_is_retrying\"#\n\x13GetNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x17\n\x15ListNamespacesRequest2\xd8\x02\n\x10NamespaceService\x12P\n\x0cSetNamespace\x12$.tinkwell.api.v1.SetNamespaceRequest\x1a\x1a.tinkwell.api.v1.Namespace\x12P\n\x0cGetNamespace\x12$.tinkwell.api.v1.GetNamespaceRequest\x1a\x1a.tinkwell.api.v1.Namespace\x12V\n\x0eListNamespaces\x12&.tinkwell.api.v1.ListNamespacesRequest\x1a\x1a.tinkwell.api.v1.Namespace0\x01\x12H\n\x05Watch\x12\x1d.tinkwell.api.v1.WatchRequest\x1a\x1e.tinkwell.api.v1.WatchResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'tinkwell/api/v1/namespace_service.proto\x12\x0ftinkwell.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#tinkwell/api/v1/event_service.proto\"\xe9\x01\n\tNamespace\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x1d\n\x15update_status_seconds\x18\x03 \x01(\x03\x12\x13\n\x0bis_retrying\x18\x04 \x01(\x08\x12\x0f\n\x07version\x18\x05 \x01(\x03\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1d\n\x15\x65vent_timeout_seconds\x18\x08 \x01(\x03\"\xc9\x01\n\x13SetNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\"\n\x15update_status_seconds\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x18\n\x0bis_retrying\x18\x03 \x01(\x08H\x01\x88\x01\x01\x12\"\n\x15\x65vent_timeout_seconds\x18\x04 \x01(\x03H\x02\x88\x01\x01\x42\x18\n\x16_update_status_secondsB\x0e\n\x0c_is_retryingB\x18\n\x16_event_timeout_seconds\"#\n\x13GetNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x17\n\x15ListNamespacesRequest2\xd8\x02\n\x10NamespaceService\x12P\n\x0cSetNamespace\x12$.tinkwell.api.v1.SetNamespaceRequest\x1a\x1a.tinkwell.api.v1.Namespace\x12P\n\x0cGetNamespace\x12$.tinkwell.api.v1.GetNamespaceRequest\x1a\x1a.tinkwell.api.v1.Namespace\x12V\n\x0eListNamespaces\x12&.tinkwell.api.v1.ListNamespacesRequest\x1a\x1a.tinkwell.api.v1.Namespace0\x01\x12H\n\x05Watch\x12\x1d.tinkwell.api.v1.WatchRequest\x1a\x1e.tinkwell.api.v1.WatchResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,13 +34,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tinkwell.api.v1.namespace_s
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_NAMESPACE']._serialized_start=131
-  _globals['_NAMESPACE']._serialized_end=333
-  _globals['_SETNAMESPACEREQUEST']._serialized_start=336
-  _globals['_SETNAMESPACEREQUEST']._serialized_end=475
-  _globals['_GETNAMESPACEREQUEST']._serialized_start=477
-  _globals['_GETNAMESPACEREQUEST']._serialized_end=512
-  _globals['_LISTNAMESPACESREQUEST']._serialized_start=514
-  _globals['_LISTNAMESPACESREQUEST']._serialized_end=537
-  _globals['_NAMESPACESERVICE']._serialized_start=540
-  _globals['_NAMESPACESERVICE']._serialized_end=884
+  _globals['_NAMESPACE']._serialized_end=364
+  _globals['_SETNAMESPACEREQUEST']._serialized_start=367
+  _globals['_SETNAMESPACEREQUEST']._serialized_end=568
+  _globals['_GETNAMESPACEREQUEST']._serialized_start=570
+  _globals['_GETNAMESPACEREQUEST']._serialized_end=605
+  _globals['_LISTNAMESPACESREQUEST']._serialized_start=607
+  _globals['_LISTNAMESPACESREQUEST']._serialized_end=630
+  _globals['_NAMESPACESERVICE']._serialized_start=633
+  _globals['_NAMESPACESERVICE']._serialized_end=977
 # @@protoc_insertion_point(module_scope)

@@ -28,6 +28,7 @@ class Namespace(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    EVENT_TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     name: _builtins.str
     update_status_seconds: _builtins.int
@@ -35,6 +36,8 @@ class Namespace(_message.Message):
     is_retrying: _builtins.bool
     """is_retrying: failed unit events are tried again by themselves, as they are at first."""
     version: _builtins.int
+    event_timeout_seconds: _builtins.int
+    """event_timeout_seconds is how long an attempt at a unit event may take, 3600 at first."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -49,10 +52,11 @@ class Namespace(_message.Message):
         version: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        event_timeout_seconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "id", b"id", "is_retrying", b"is_retrying", "name", b"name", "update_status_seconds", b"update_status_seconds", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "event_timeout_seconds", b"event_timeout_seconds", "id", b"id", "is_retrying", b"is_retrying", "name", b"name", "update_status_seconds", b"update_status_seconds", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -65,26 +69,34 @@ class SetNamespaceRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     UPDATE_STATUS_SECONDS_FIELD_NUMBER: _builtins.int
     IS_RETRYING_FIELD_NUMBER: _builtins.int
+    EVENT_TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """name is empty for "default"."""
     update_status_seconds: _builtins.int
     """update_status_seconds is from 10 to 3600."""
     is_retrying: _builtins.bool
+    event_timeout_seconds: _builtins.int
+    """event_timeout_seconds is from 1 to 86400."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         update_status_seconds: _builtins.int | None = ...,
         is_retrying: _builtins.bool | None = ...,
+        event_timeout_seconds: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_is_retrying", b"_is_retrying", "_update_status_seconds", b"_update_status_seconds", "is_retrying", b"is_retrying", "update_status_seconds", b"update_status_seconds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_event_timeout_seconds", b"_event_timeout_seconds", "_is_retrying", b"_is_retrying", "_update_status_seconds", b"_update_status_seconds", "event_timeout_seconds", b"event_timeout_seconds", "is_retrying", b"is_retrying", "update_status_seconds", b"update_status_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_is_retrying", b"_is_retrying", "_update_status_seconds", b"_update_status_seconds", "is_retrying", b"is_retrying", "name", b"name", "update_status_seconds", b"update_status_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_event_timeout_seconds", b"_event_timeout_seconds", "_is_retrying", b"_is_retrying", "_update_status_seconds", b"_update_status_seconds", "event_timeout_seconds", b"event_timeout_seconds", "is_retrying", b"is_retrying", "name", b"name", "update_status_seconds", b"update_status_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__event_timeout_seconds: _TypeAlias = _typing.Literal["event_timeout_seconds"]  # noqa: Y015
+    _WhichOneofArgType__event_timeout_seconds: _TypeAlias = _typing.Literal["_event_timeout_seconds", b"_event_timeout_seconds"]  # noqa: Y015
     _WhichOneofReturnType__is_retrying: _TypeAlias = _typing.Literal["is_retrying"]  # noqa: Y015
     _WhichOneofArgType__is_retrying: _TypeAlias = _typing.Literal["_is_retrying", b"_is_retrying"]  # noqa: Y015
     _WhichOneofReturnType__update_status_seconds: _TypeAlias = _typing.Literal["update_status_seconds"]  # noqa: Y015
     _WhichOneofArgType__update_status_seconds: _TypeAlias = _typing.Literal["_update_status_seconds", b"_update_status_seconds"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__event_timeout_seconds) -> _WhichOneofReturnType__event_timeout_seconds | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__is_retrying) -> _WhichOneofReturnType__is_retrying | None: ...
     @_typing.overload

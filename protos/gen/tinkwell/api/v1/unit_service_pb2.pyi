@@ -62,14 +62,17 @@ class WatchUnitsRequest(_message.Message):
     KINDS_FIELD_NUMBER: _builtins.int
     MACHINES_FIELD_NUMBER: _builtins.int
     IS_ANYWHERE_FIELD_NUMBER: _builtins.int
-    CHARMS_FIELD_NUMBER: _builtins.int
+    CHARM_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
-    APPLICATIONS_FIELD_NUMBER: _builtins.int
+    APPLICATION_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     is_anywhere: _builtins.bool
     """is_anywhere: it takes units that belong to no machine."""
+    charm: _builtins.str
+    """charm is the digest of the only charm that it runs; empty for all of its kinds."""
     namespace: _builtins.str
-    """namespace and applications limit what it serves; empty for no limit."""
+    """namespace and application limit what it serves; both are empty for no limit."""
+    application: _builtins.str
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_application_service_pb2.CharmKind.ValueType]:
         """kinds of charms that the agent runs."""
@@ -78,12 +81,6 @@ class WatchUnitsRequest(_message.Message):
     def machines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """machines are the ids of the hardware whose units it serves; empty for none."""
 
-    @_builtins.property
-    def charms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """charms are the digests of the only charms that it runs; empty for all of its kinds."""
-
-    @_builtins.property
-    def applications(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
@@ -91,13 +88,13 @@ class WatchUnitsRequest(_message.Message):
         kinds: _abc.Iterable[_application_service_pb2.CharmKind.ValueType] | None = ...,
         machines: _abc.Iterable[_builtins.str] | None = ...,
         is_anywhere: _builtins.bool = ...,
-        charms: _abc.Iterable[_builtins.str] | None = ...,
+        charm: _builtins.str = ...,
         namespace: _builtins.str = ...,
-        applications: _abc.Iterable[_builtins.str] | None = ...,
+        application: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["applications", b"applications", "charms", b"charms", "is_anywhere", b"is_anywhere", "kinds", b"kinds", "lease_token", b"lease_token", "machines", b"machines", "namespace", b"namespace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application", b"application", "charm", b"charm", "is_anywhere", b"is_anywhere", "kinds", b"kinds", "lease_token", b"lease_token", "machines", b"machines", "namespace", b"namespace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -495,7 +492,9 @@ class Effects(_message.Message):
     STORAGES_FIELD_NUMBER: _builtins.int
     DEFERRED_FIELD_NUMBER: _builtins.int
     CONSUMED_FIELD_NUMBER: _builtins.int
-    RETRIED_FIELD_NUMBER: _builtins.int
+    TERM_FIELD_NUMBER: _builtins.int
+    term: _builtins.int
+    """term is the one under which a bag of the application was written, 0 if none was."""
     @_builtins.property
     def bags(self) -> _containers.RepeatedCompositeFieldContainer[Global___BagEdit]: ...
     @_builtins.property
@@ -510,16 +509,12 @@ class Effects(_message.Message):
 
     @_builtins.property
     def deferred(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
-        """deferred are added at the end of the notices; of each the server takes the handler and the event. One that is equal to a
-        waiting one is not added.
-        """
+        """deferred are added at the end of the notices. One that is equal to a waiting one is not added."""
 
     @_builtins.property
-    def consumed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """consumed are the ids of notices whose handlers have not deferred them again, and retried of those that have."""
+    def consumed(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
+        """consumed are notices whose handlers were tried and have not deferred them again. Those that stay keep their places."""
 
-    @_builtins.property
-    def retried(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     def __init__(
         self,
         *,
@@ -529,12 +524,12 @@ class Effects(_message.Message):
         closed: _abc.Iterable[_application_service_pb2.Port] | None = ...,
         storages: _abc.Iterable[_application_service_pb2.StorageCount] | None = ...,
         deferred: _abc.Iterable[_application_service_pb2.Notice] | None = ...,
-        consumed: _abc.Iterable[_builtins.int] | None = ...,
-        retried: _abc.Iterable[_builtins.int] | None = ...,
+        consumed: _abc.Iterable[_application_service_pb2.Notice] | None = ...,
+        term: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bags", b"bags", "closed", b"closed", "consumed", b"consumed", "deferred", b"deferred", "opened", b"opened", "retried", b"retried", "state", b"state", "storages", b"storages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bags", b"bags", "closed", b"closed", "consumed", b"consumed", "deferred", b"deferred", "opened", b"opened", "state", b"state", "storages", b"storages", "term", b"term"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -713,7 +708,7 @@ class SetStatusRequest(_message.Message):
 
     @_builtins.property
     def application_status(self) -> _application_service_pb2.UnitStatus:
-        """application_status may be set by the leader alone: another unit is refused with NOT_LEADER."""
+        """application_status is the leader's to set: another unit is refused with NOT_LEADER."""
 
     def __init__(
         self,

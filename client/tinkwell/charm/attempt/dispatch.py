@@ -1,0 +1,154 @@
+"""One event, handed to a charm: first what was put off earlier, then the event itself.
+
+Theory of operation. A handler that calls `defer()` leaves a *notice*: the event and the handler's name. An attempt at
+any later event tries each waiting notice once, in their order, and then calls the event's own handlers, in the order in
+which they stand in the class. A notice whose handler defers again keeps its place; else it is consumed. All of this
+lands together with the effects, so an attempt that fails leaves the notices as they were.
+
+    event 1: defers              notices [1]
+    event 2: tries 1, then 2     notices []      consumed in the order 1, 2
+    or
+    event 2: 1 defers, then 2    notices [1]
+    event 3: tries 1, then 3     notices []      consumed in the order 2, 1, 3
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypedDict
+
+from tinkwell.charm import event as kinds
+from tinkwell.charm.attempt.given import Attempt, Notice, Result, Surroundings
+from tinkwell.charm.attempt.situation import Situation
+from tinkwell.charm.charm import Charm
+from tinkwell.charm.declaration import Subject
+from tinkwell.charm.instance import Instance
+from tinkwell.charm.relation import Relation
+from tinkwell.core.unit.kinds import EventKind
+from tinkwell.core.unit.unit_event import NOTHING_SEEN, UnitEvent
+
+logger = logging.getLogger(__name__)
+
+_PLAIN: dict[EventKind, type[kinds.Event]] = {
+    each.kind: each
+    for each in (
+        kinds.Install,
+        kinds.Start,
+        kinds.Stop,
+        kinds.Remove,
+        kinds.ConfigChanged,
+        kinds.UpgradeCharm,
+        kinds.UpdateStatus,
+        kinds.LeaderElected,
+        kinds.LeaderSettingsChanged,
+        kinds.PreSeriesUpgrade,
+        kinds.PostSeriesUpgrade,
+        kinds.CollectMetrics,
+    )
+}
+_RELATION: dict[EventKind, type[kinds.RelationEvent]] = {
+    each.kind: each
+    for each in (kinds.RelationCreated, kinds.RelationJoined, kinds.RelationChanged, kinds.RelationBroken)
+}
+_STORAGE: dict[EventKind, type[kinds.StorageEvent]] = {
+    each.kind: each for each in (kinds.StorageAttached, kinds.StorageDetaching)
+}
+_READ_REMOTE = frozenset({EventKind.RELATION_JOINED, EventKind.RELATION_CHANGED, EventKind.RELATION_DEPARTED})
+
+
+class _RelationFacts(TypedDict):
+    ordinal: int
+    is_again: bool
+    reason: str
+    relation: Relation
+    application: str
+    unit: str
+    remote: Mapping[str, str]
+
+
+async def dispatch(charm_class: type[Charm], attempt: Attempt, surroundings: Surroundings) -> Result:
+    """Call all handlers that an attempt is about, and return their effects. What a handler raises goes through."""
+    situation = Situation(attempt, surroundings)
+    charm = charm_class(situation)
+    consumed, waiting = await _drain(charm)
+    deferred: list[str] = []
+    for name in _handlers(charm_class, attempt.event):
+        is_deferred = await _call(charm, name, attempt.event, attempt.ordinal, is_again=False)
+        # One that is equal to a waiting one would have the handler do the same thing twice.
+        if is_deferred and not any(_is_equal(notice, name, attempt.event) for notice in waiting):
+            deferred.append(name)
+    return situation.result(deferred=tuple(deferred), consumed=tuple(consumed), retried=tuple(waiting))
+
+
+async def _drain(charm: Charm) -> tuple[list[Notice], list[Notice]]:
+    """Try each notice once; return those that are done, and those that wait on."""
+    consumed: list[Notice] = []
+    waiting: list[Notice] = []
+    names = {handler.name for handler in charm.declared.handlers}
+    for notice in charm.situation.attempt.notices:
+        if notice.handler not in names:
+            logger.warning(
+                "a deferred event has no handler any more", extra={"unit": charm.unit, "handler": notice.handler}
+            )
+            consumed.append(notice)
+        elif await _call(charm, notice.handler, notice.event, notice.ordinal, is_again=True):
+            waiting.append(notice)
+        else:
+            consumed.append(notice)
+    return consumed, waiting
+
+
+def _handlers(charm_class: type[Charm], event: UnitEvent) -> list[str]:
+    """Return the names of an event's handlers in the order of the class."""
+    subject = Subject(event.kind, event.endpoint or event.storage.partition("/")[0])
+    return [handler.name for handler in charm_class.declared.handlers if subject in handler.subjects]
+
+
+async def _call(charm: Charm, name: str, event: UnitEvent, ordinal: int, *, is_again: bool) -> bool:
+    """Call one handler; return whether it put the event off. Each gets an event of its own."""
+    made = await _made(charm.situation, event, ordinal=ordinal, is_again=is_again)
+    await getattr(charm, name)(made)
+    return made.is_deferred
+
+
+async def _made(situation: Situation, event: UnitEvent, *, ordinal: int, is_again: bool) -> kinds.Event:
+    reason = "" if is_again else situation.attempt.reason
+    if (plain := _PLAIN.get(event.kind)) is not None:
+        return plain(ordinal=ordinal, is_again=is_again, reason=reason)
+    if (storage := _STORAGE.get(event.kind)) is not None:
+        instance = Instance(event.storage, situation.storage_path(event.storage))
+        return storage(ordinal=ordinal, is_again=is_again, reason=reason, storage=instance)
+    relation = situation.relation(event.relation, endpoint=event.endpoint, application=event.application)
+    facts = _RelationFacts(
+        ordinal=ordinal,
+        is_again=is_again,
+        reason=reason,
+        relation=relation,
+        application=event.application,
+        unit=event.unit,
+        remote=await _remote(situation, event, relation, is_again=is_again),
+    )
+    if event.kind is EventKind.RELATION_DEPARTED:
+        return kinds.RelationDeparted(**facts, departing_unit=event.departing_unit)
+    return _RELATION[event.kind](**facts)
+
+
+async def _remote(situation: Situation, event: UnitEvent, relation: Relation, *, is_again: bool) -> Mapping[str, str]:
+    """Read the bag that an event is about: as it is now, also for one that was put off; nothing where it is gone."""
+    if event.kind not in _READ_REMOTE:
+        return {}
+    if event.unit == situation.attempt.unit:
+        return dict(relation.unit)
+    is_there = relation.is_active and (not event.unit or event.unit in relation.units)
+    if is_again and not is_there:
+        return {}
+    return await situation.read_bag(event.relation, event.unit or event.application)
+
+
+def _is_equal(notice: Notice, handler: str, event: UnitEvent) -> bool:
+    """Compare what a notice is about; when it came, and what it saw of versions, does not count."""
+    return notice.handler == handler and _about(notice.event) == _about(event)
+
+
+def _about(event: UnitEvent) -> UnitEvent:
+    return replace(event, seen=NOTHING_SEEN)

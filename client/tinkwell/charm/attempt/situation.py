@@ -1,0 +1,133 @@
+"""All that a charm is given for one event, and what its handlers make of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tinkwell.charm import errors
+from tinkwell.charm.attempt.given import Attempt, Notice, RelationGiven, Result, Surroundings
+from tinkwell.charm.bag import Bag
+from tinkwell.charm.instance import Instance
+from tinkwell.charm.relation import Relation
+from tinkwell.core.unit import name
+from tinkwell.core.unit.effect import Port
+from tinkwell.core.unit.kinds import EventKind
+
+
+class Situation:
+    """The objects that handlers of one event share, and what they have changed. `wanted_storages` is an effect."""
+
+    def __init__(self, attempt: Attempt, surroundings: Surroundings) -> None:
+        self.attempt = attempt
+        self.surroundings = surroundings
+        self.state = Bag(attempt.state)
+        self._ports = set(attempt.ports)
+        self.wanted_storages: dict[str, int] = {}
+        self._bags: dict[tuple[int, str], Mapping[str, str]] = {}
+        self._relations = {given.number: self._relation(given) for given in attempt.relations}
+        self.storages = tuple(
+            Instance(each, attempt.storages[each]) for each in sorted(attempt.storages, key=name.order)
+        )
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """All relations of the unit, by number."""
+        return tuple(self._relations[number] for number in sorted(self._relations))
+
+    @property
+    def application(self) -> str:
+        """The name of the unit's application."""
+        return self.attempt.unit.partition("/")[0]
+
+    def relation(self, number: int, *, endpoint: str = "", application: str = "") -> Relation:
+        """Return a relation; where the unit has none of that number, one that is not active."""
+        if (found := self._relations.get(number)) is not None:
+            return found
+        given = RelationGiven(number=number, endpoint=endpoint, application=application, is_peer=False)
+        return self._relation(given, is_active=False)
+
+    def storage_path(self, storage: str) -> Path:
+        """Return the folder of a storage. Raises `StorageMissing` where the unit does not have it any more."""
+        try:
+            return self.attempt.storages[storage]
+        except KeyError:
+            raise errors.StorageMissing(f"{self.attempt.unit} does not have storage {storage} any more") from None
+
+    def is_known(self, number: int) -> bool:
+        """Say whether the unit has a relation."""
+        return number in self._relations
+
+    async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
+        """Read a bag, once in an attempt."""
+        if (relation, owner) not in self._bags:
+            self._bags[relation, owner] = await self.surroundings.read_bag(relation, owner)
+        return self._bags[relation, owner]
+
+    def open_port(self, number: int, protocol: str) -> None:
+        """Have a port among those that the unit has opened."""
+        self._ports.add(_port(number, protocol))
+
+    def close_port(self, number: int, protocol: str) -> None:
+        """Have a port among them no more."""
+        self._ports.discard(_port(number, protocol))
+
+    def result(self, *, deferred: tuple[str, ...], consumed: tuple[Notice, ...], retried: tuple[Notice, ...]) -> Result:
+        """Return all effects, and what became of notices."""
+        bags = {
+            (number, is_application): edits
+            for number, relation in sorted(self._relations.items())
+            for is_application, bag in ((False, relation.unit), (True, relation.application))
+            if (edits := bag.edits())
+        }
+        return Result(
+            bags=bags,
+            state=self.state.edits(),
+            opened=frozenset(self._ports - self.attempt.ports),
+            closed=self.attempt.ports - self._ports,
+            storages=dict(self.wanted_storages),
+            deferred=deferred,
+            consumed=consumed,
+            retried=retried,
+        )
+
+    def _relation(self, given: RelationGiven, *, is_active: bool = True) -> Relation:
+        event = self.attempt.event
+        is_broken = event.kind is EventKind.RELATION_BROKEN and event.relation == given.number
+        is_written = is_active and not is_broken
+
+        def must_be_active() -> None:
+            if not is_written:
+                raise errors.RelationGone(f"relation {given.endpoint}:{given.number} is gone; look at is_active first")
+
+        def must_lead() -> None:
+            must_be_active()
+            if not self.surroundings.is_leader:
+                raise errors.NotLeader(
+                    f"{self.attempt.unit} does not lead {self.application}, so it cannot write the application's bag; "
+                    "look at is_leader first"
+                )
+
+        def must_lead_or_be_peer() -> None:
+            if not given.is_peer and not self.surroundings.is_leader:
+                raise errors.NotLeader(
+                    f"{self.attempt.unit} does not lead {self.application}, so it cannot read the application's bag; "
+                    "look at is_leader first"
+                )
+
+        return Relation(
+            given.number,
+            endpoint=given.endpoint,
+            remote_application=given.application,
+            units=given.units,
+            is_active=is_written,
+            unit=Bag(given.own, may_write=must_be_active),
+            application=Bag(given.own_application, may_read=must_lead_or_be_peer, may_write=must_lead),
+            read=self.read_bag,
+        )
+
+
+def _port(number: int, protocol: str) -> Port:
+    if protocol not in ("tcp", "udp", "icmp"):
+        raise ValueError(f"{protocol!r} is no protocol of ports; give tcp, udp or icmp")
+    if not (number == 0 if protocol == "icmp" else 1 <= number <= 65535):
+        raise ValueError(f"{number} is no port of {protocol}; give 1 to 65535, and 0 for icmp")
+    return Port(protocol=protocol, number=number)

@@ -1,0 +1,166 @@
+"""The class that charms derive from."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tinkwell.charm import errors
+from tinkwell.charm.attempt.situation import Situation
+from tinkwell.charm.bag import Bag
+from tinkwell.charm.declaration import Subject, heard
+from tinkwell.charm.endpoint import Endpoint
+from tinkwell.charm.option import Option
+from tinkwell.charm.status import Status
+from tinkwell.charm.storage import Storage
+from tinkwell.core.unit.kinds import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A method that handles events, and which ones."""
+
+    name: str
+    subjects: tuple[Subject, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What a class of charms says of itself: its name, and what it declares, in the order of the class."""
+
+    name: str
+    profile: Profile | None
+    endpoints: tuple[Endpoint, ...]
+    storages: tuple[Storage, ...]
+    options: tuple[Option[object], ...]
+    handlers: tuple[Handler, ...]
+
+
+class Charm:
+    """A charm: endpoints, storages, options and handlers. Its first sentence of documentation is the charm's summary.
+
+        class Web(charm.Charm):
+            \"\"\"Serves one page; needs a database.\"\"\"
+
+            db = charm.Requires("db", interface="postgresql")
+
+            @db.changed
+            async def database(self, event: charm.RelationChanged) -> None:
+                self.db[event.relation].unit["ready"] = "yes"
+                self.status = charm.Active()
+
+    There is an instance for each event of each unit: attributes of one are gone with it, and what is to stay belongs
+    into `state`. The charm's name is the class's, as in `WebServer` and `web-server`, or given in
+    `class WebServer(charm.Charm, name="web")`; so may a profile be, for applications that are deployed without one.
+    """
+
+    declared: ClassVar[Declared]
+
+    def __init_subclass__(cls, *, name: str = "", profile: Profile | None = None) -> None:
+        super().__init_subclass__()
+        cls.declared = _declared(cls, name or _spelled(cls.__name__), profile)
+
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._status: Status | None = None
+        self._application_status: Status | None = None
+
+    @property
+    def situation(self) -> Situation:
+        """All that the charm is given for one event; methods have nearer names for it."""
+        return self._situation
+
+    @property
+    def unit(self) -> str:
+        """The name of the unit, such as `web/0`."""
+        return self._situation.attempt.unit
+
+    @property
+    def application(self) -> str:
+        """The name of the application."""
+        return self._situation.application
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the unit leads its application, and will for at least 30 seconds."""
+        return self._situation.surroundings.is_leader
+
+    @property
+    def state(self) -> Bag:
+        """What the charm remembers about the unit: strings, which change with the event or not at all."""
+        return self._situation.state
+
+    @property
+    def status(self) -> Status | None:
+        """The status that was set during this event. It is seen at once, and stays if the event fails."""
+        return self._status
+
+    @status.setter
+    def status(self, status: Status) -> None:
+        self._situation.surroundings.set_status(status)
+        self._status = status
+
+    @property
+    def application_status(self) -> Status | None:
+        """The status of the application that was set during this event. Raises `NotLeader` when others set it."""
+        return self._application_status
+
+    @application_status.setter
+    def application_status(self, status: Status) -> None:
+        if not self.is_leader:
+            raise errors.NotLeader(f"{self.unit} does not lead {self.application}; look at is_leader first")
+        self._situation.surroundings.set_application_status(status)
+        self._application_status = status
+
+    def set_workload_version(self, version: str) -> None:
+        """Say which version of its program the unit runs. It is seen at once."""
+        self._situation.surroundings.set_workload_version(version)
+
+    def open_port(self, number: int, protocol: str = "tcp") -> None:
+        """Record that the unit listens on a port of `tcp` or `udp`; the firewall is not touched."""
+        self._situation.open_port(number, protocol)
+
+    def close_port(self, number: int, protocol: str = "tcp") -> None:
+        """Record that the unit listens no more."""
+        self._situation.close_port(number, protocol)
+
+
+def _declared(cls: type[Charm], name: str, profile: Profile | None) -> Declared:
+    members = _members(cls)
+    declared = Declared(
+        name=name,
+        profile=profile,
+        endpoints=tuple(each for each in members.values() if isinstance(each, Endpoint)),
+        storages=tuple(each for each in members.values() if isinstance(each, Storage)),
+        options=tuple(each for each in members.values() if isinstance(each, Option)),
+        handlers=tuple(Handler(key, heard(each)) for key, each in members.items() if heard(each)),
+    )
+    names = [each.name for each in declared.endpoints] + [each.name for each in declared.storages]
+    if twice := next((each for each in names if names.count(each) > 1), ""):
+        raise errors.DeclarationError(f"{cls.__name__} declares {twice} twice; give one of them another name")
+    for handler in declared.handlers:
+        for subject in handler.subjects:
+            if subject.name and subject.name not in names:
+                what = f"{subject.kind} of {subject.name}, which the class does not declare"
+                raise errors.DeclarationError(f"{cls.__name__}.{handler.name} handles {what}")
+    return declared
+
+
+def _members(cls: type[Charm]) -> dict[str, object]:
+    """Return what classes declare, those derived from first; what replaces something takes its place."""
+    members: dict[str, object] = {}
+    for each in reversed(cls.__mro__):
+        if each is Charm or not issubclass(each, Charm):
+            continue
+        for name, member in vars(each).items():
+            if name in _TAKEN:
+                raise errors.DeclarationError(f"{each.__name__}.{name} is a name that Charm has; take another one")
+            members[name] = member
+    return members
+
+
+# What derived classes may not redefine, for the library needs it.
+_TAKEN = frozenset(name for name in vars(Charm) if not name.startswith("__")) | {"__init__"}
+
+
+def _spelled(name: str) -> str:
+    """Spell the name of a class as charms are: `WebServer` as `web-server`."""
+    return "".join(f"-{each.lower()}" if each.isupper() and at else each.lower() for at, each in enumerate(name))

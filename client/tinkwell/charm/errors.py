@@ -1,0 +1,35 @@
+"""What can be wrong in a charm, as one tree.
+
+CharmError
+├── DeclarationError    a class of charms says something of itself that cannot be
+├── CannotDefer         this kind of event comes once and is not put off
+├── NotLeader           only the leader's unit may do this
+├── RelationGone        the relation is broken, so nobody would read what is written into it
+└── StorageMissing      the unit does not have the storage that is asked for
+
+All but the first are raised in handlers. A handler that lets one go fails its event, which is then tried again.
+"""
+
+
+class CharmError(Exception):
+    """The root of the errors of charms."""
+
+
+class DeclarationError(CharmError):
+    """A class of charms says something of itself that cannot be."""
+
+
+class CannotDefer(CharmError):
+    """This kind of event comes once and is not put off."""
+
+
+class NotLeader(CharmError):
+    """Only the leader's unit may do this."""
+
+
+class RelationGone(CharmError):
+    """The relation is broken, so nobody would read what is written into it."""
+
+
+class StorageMissing(CharmError):
+    """The unit does not have the storage that is asked for."""

@@ -1,0 +1,82 @@
+"""The manifest of a charm: charm.yaml, or the files of a charm of Juju.
+
+Tinkwell's file is charm.yaml. A packed charm of Juju has metadata.yaml, and config.yaml beside it; its source often has
+charmcraft.yaml, which holds both. All have the same fields, and of several files the first one of `FILES` is read. A
+field that nobody knows is a warning, as Juju ignores it; one that asks for what Tinkwell does not have is refused.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from tinkwell.core import errors
+from tinkwell.core.charm.reader import Reader
+from tinkwell.core.charm.record import Manifest
+from tinkwell.core.value import check, yaml_file
+from tinkwell.core.value.document import MAX_VIOLATIONS, JsonValue
+
+CHARM_YAML = "charm.yaml"
+METADATA_YAML = "metadata.yaml"
+CHARMCRAFT_YAML = "charmcraft.yaml"
+CONFIG_YAML = "config.yaml"
+FILES = (CHARM_YAML, METADATA_YAML, CHARMCRAFT_YAML)
+# All that the manifest of a package may be made of.
+READ_FILES = (*FILES, CONFIG_YAML)
+
+MAX_MANIFEST_BYTES = yaml_file.MAX_FILE_BYTES
+
+T = TypeVar("T")
+
+
+def read_manifest(files: Mapping[str, str]) -> tuple[Manifest, tuple[str, ...]]:
+    """Read the manifest out of the texts of a charm's files: what it says, and a warning for what is not used.
+
+    Files with other names than those of manifests may be there, too. Raises `errors.CharmRefused` with all that is
+    wrong; a field is the name of a file, and the path of what stands in it.
+    """
+    file = next((name for name in FILES if name in files), None)
+    if file is None:
+        raise errors.CharmRefused.of(CHARM_YAML, "is missing; write one with the name of the charm in it")
+    warnings: list[str] = []
+    violations: list[errors.Violation] = []
+    found = _read(violations, file, files[file], lambda checks: Reader(checks, warnings, file).manifest)
+    if file == METADATA_YAML and CONFIG_YAML in files:
+        text = files[CONFIG_YAML]
+        options = _read(violations, CONFIG_YAML, text, lambda checks: Reader(checks, warnings, CONFIG_YAML).config)
+        if found is not None and options is not None:
+            found = dataclasses.replace(found, options=options)
+    if violations or found is None:
+        raise errors.CharmRefused(violations[:MAX_VIOLATIONS])
+    return found, tuple(warnings)
+
+
+def from_json(value: JsonValue) -> Manifest:
+    """Read a manifest that `Manifest.as_json` has written. Raises `errors.InvalidField`."""
+    checks = check.Checks(most=MAX_VIOLATIONS)
+    found = Reader(checks, [], CHARM_YAML).manifest(value)
+    checks.finish()
+    return found
+
+
+def _read(
+    violations: list[errors.Violation],
+    file: str,
+    text: str,
+    reader: Callable[[check.Checks], Callable[[JsonValue], T]],
+) -> T | None:
+    """Read the one document of a file; what is wrong is added to the violations, with its line."""
+    checks, inner = check.Checks(most=MAX_VIOLATIONS), check.Checks(most=MAX_VIOLATIONS)
+    try:
+        documents = list(yaml_file.documents(checks, file, text))
+        if len(documents) != 1:
+            raise errors.InvalidField.of(file, f"has {len(documents)} documents; write one")
+        checks.finish()
+        found = reader(inner)(documents[0].value)
+        try:
+            inner.finish()
+        except errors.InvalidField as error:
+            raise documents[0].located(error) from error
+    except errors.InvalidField as error:
+        violations.extend(error.violations)
+        return None
+    return found

@@ -1,0 +1,285 @@
+"""The package that a charm travels as: a zip, as charmcraft packs it, with the manifest at its top.
+
+`pack` is canonical: the same files give the same bytes, so that a digest names the files. Nothing is compressed, since
+what compression gives differs between versions of its library. `open_package` takes packages from strangers and reads
+no more than the list at their end, which is bounded before it is read; `check` reads all of them. What is taken are
+plain files and folders; everything else ends in `errors.CharmRefused`, whose fields are the names of members, or
+`package` where the whole is wrong.
+"""
+
+import hashlib
+import io
+import re
+import stat
+import struct
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from tinkwell.core import errors
+from tinkwell.core.charm import metadata
+from tinkwell.core.charm.record import Charm, Manifest
+from tinkwell.core.unit.kinds import CharmKind
+from tinkwell.core.value import parse
+
+MAX_PACKED_BYTES = 256 * 1024 * 1024
+MAX_UNPACKED_BYTES = 1024 * 1024 * 1024
+MAX_FILES = 50_000
+MAX_PATH_BYTES = 1_024
+MAX_FOLDERS = 32
+HOOKS = "hooks/"
+# What the digest of a charm begins with.
+DIGEST = "sha256:"
+
+_DIGEST = re.compile(f"{DIGEST}[0-9a-f]{{64}}")
+_PIECE_BYTES = 64 * 1024
+_PACKAGE = "package"
+# The end of the list of members is 22 bytes and a comment; the list has 46 bytes and the name for each of them.
+_END = struct.Struct("<4s4H2LH")
+_END_MAGIC = b"PK\x05\x06"
+_MAX_COMMENT_BYTES = 65_535
+_MAX_LIST_BYTES = 32 * 1024 * 1024
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_UNIX = 3
+_ENCRYPTED = 1
+_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, UnicodeDecodeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file that is to be packed; `path` is relative to the charm's folder, with / between folders."""
+
+    path: str
+    content: bytes
+    is_executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a package, and how many bytes it unpacks to."""
+
+    path: str
+    size: int
+    is_executable: bool
+
+
+class Package:
+    """A package whose list of members is read and found good. Closing it leaves the file open that it was read from."""
+
+    def __init__(self, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo]) -> None:
+        self._archive = archive
+        self._members = {member.filename: member for member in members if not member.is_dir()}
+        self.files = tuple(
+            File(name, member.file_size, _is_executable(member)) for name, member in sorted(self._members.items())
+        )
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Iterate over the bytes of a file, in pieces. Raises `errors.CharmRefused` where they are broken."""
+        left = self._members[path].file_size
+        try:
+            with self._archive.open(self._members[path]) as member:
+                while piece := member.read(_PIECE_BYTES):
+                    left -= len(piece)
+                    yield piece
+        except _BROKEN as error:
+            raise _refused(path, "is broken, or packed in a way that is not known; pack the charm again") from error
+        if left:
+            raise _refused(path, "is cut off; pack the charm again")
+
+    def manifest(self) -> tuple[Manifest, tuple[str, ...]]:
+        """Read the manifest, and the warnings about it. Raises `errors.CharmRefused`."""
+        texts = {name: self._text(name) for name in metadata.READ_FILES if name in self._members}
+        return metadata.read_manifest(texts)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._archive.close()
+
+    def _text(self, name: str) -> str:
+        if (size := self._members[name].file_size) > metadata.MAX_MANIFEST_BYTES:
+            raise _refused(name, f"has {size:,} bytes; at most {metadata.MAX_MANIFEST_BYTES:,} are allowed")
+        try:
+            return b"".join(self.read(name)).decode()
+        except UnicodeDecodeError as error:
+            raise _refused(name, "is not UTF-8; save it as UTF-8") from error
+
+
+def pack(files: Iterable[NewFile]) -> bytes:
+    """Pack files, in any order. Raises `errors.CharmRefused`."""
+    buffer, names = io.BytesIO(), _Names()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+        for file in sorted(files, key=lambda file: file.path):
+            names.add(file.path, is_folder=False)
+            if len(file.content) + buffer.tell() > MAX_PACKED_BYTES:
+                raise _too_large()
+            member = zipfile.ZipInfo(file.path, _EPOCH)
+            member.create_system = _UNIX
+            member.external_attr = (stat.S_IFREG | (0o755 if file.is_executable else 0o644)) << 16
+            archive.writestr(member, file.content)
+    if buffer.tell() > MAX_PACKED_BYTES:
+        raise _too_large()
+    return buffer.getvalue()
+
+
+def digest(file: BinaryIO) -> str:
+    """Give the name of a package: `sha256:` and the hash of its bytes, from the first one on, in hexadecimal digits."""
+    found = hashlib.sha256()
+    file.seek(0)
+    while piece := file.read(_PIECE_BYTES):
+        found.update(piece)
+    return f"{DIGEST}{found.hexdigest()}"
+
+
+def parse_digest(field: str, text: str) -> str:
+    """Check the digest of a charm; raises `errors.InvalidField`."""
+    if not _DIGEST.fullmatch(text):
+        sentence = f"{parse.show(text)} is no digest of a charm; give sha256: and 64 hexadecimal digits"
+        raise errors.InvalidField.of(field, sentence)
+    return text
+
+
+def open_package(file: BinaryIO) -> Package:
+    """Read the list of a package's members. Raises `errors.CharmRefused`; reading on needs the file."""
+    _check_end(file)
+    try:
+        archive = zipfile.ZipFile(file)
+        members = archive.infolist()
+    except _BROKEN as error:
+        raise _refused(_PACKAGE, "is no zip, or is broken; pack it again") from error
+    if len(members) > MAX_FILES:
+        raise _too_many()
+    if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
+        raise _refused(_PACKAGE, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; leave large files out")
+    names = _Names()
+    for member in members:
+        names.add(member.filename, is_folder=member.is_dir())
+        _check_member(member)
+    return Package(archive, members)
+
+
+def check(file: BinaryIO) -> Charm:
+    """Read all of a package, and say what charm it is. Raises `errors.CharmRefused`."""
+    size = file.seek(0, io.SEEK_END)
+    package = open_package(file)
+    manifest, warnings = package.manifest()
+    _check_kind(manifest, package.files)
+    for each in package.files:
+        for _ in package.read(each.path):
+            pass
+    package.close()
+    return Charm(digest=digest(file), manifest=manifest, size=size, warnings=warnings)
+
+
+def _check_kind(manifest: Manifest, files: Sequence[File]) -> None:
+    """Refuse files that the kind of the charm does not go with."""
+    paths = [file.path for file in files]
+    hooks = [file for file in files if file.path.startswith(HOOKS)]
+    if manifest.kind is CharmKind.NATIVE:
+        if hooks:
+            raise _refused(hooks[0].path, "is a hook, and the charm is native; leave out hooks/ or write kind: scripts")
+        return
+    for file in hooks:
+        if not file.is_executable and "/" not in file.path.removeprefix(HOOKS):
+            raise _refused(file.path, "is not executable; run chmod +x on it, and pack the charm again")
+    if not hooks and (ops := next((path for path in ("dispatch", "src/charm.py") if path in paths), None)):
+        raise _refused(ops, "belongs to a charm of ops, which is not run here; write executables in hooks/")
+
+
+def _check_end(file: BinaryIO) -> None:
+    """Bound the list of members before it is read."""
+    size = file.seek(0, io.SEEK_END)
+    if size > MAX_PACKED_BYTES:
+        raise _too_large()
+    file.seek(max(0, size - _END.size - _MAX_COMMENT_BYTES))
+    tail = file.read()
+    at = tail.rfind(_END_MAGIC)
+    if at < 0 or len(tail) - at < _END.size:
+        raise _refused(_PACKAGE, "is no zip, or is cut off; pack the charm's folder as a zip")
+    _, _, _, _, count, list_bytes, _, _ = _END.unpack_from(tail, at)
+    if count > MAX_FILES:
+        raise _too_many()
+    if list_bytes > _MAX_LIST_BYTES:
+        raise _refused(_PACKAGE, f"has a list of members of {list_bytes:,} bytes; leave files out of the charm")
+
+
+def _check_member(member: zipfile.ZipInfo) -> None:
+    mode = stat.S_IFMT(member.external_attr >> 16)
+    if member.orig_filename != member.filename:
+        raise _refused(member.filename, "has a name with a NUL in it; rename it")
+    if stat.S_ISLNK(mode):
+        raise _refused(member.filename, "is a link; put the file itself in its place")
+    if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise _refused(member.filename, "is neither a plain file nor a folder; leave it out")
+    if member.flag_bits & _ENCRYPTED:
+        raise _refused(member.filename, "is encrypted; pack it without a password")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise _refused(member.filename, "is compressed in an unusual way; pack it with deflate")
+
+
+class _Names:
+    """All members so far: systems that ignore case, and those that do not, must make the same files of them."""
+
+    def __init__(self) -> None:
+        # The name as it is written, and whether it is a folder, by the name that all its spellings have in common.
+        self._known: dict[str, tuple[str, bool]] = {}
+        self._seen: set[str] = set()
+
+    def add(self, name: str, *, is_folder: bool) -> None:
+        """Add a member and the folders above it. Raises `errors.CharmRefused`."""
+        parts = _parts(name)
+        path = "/".join(parts)
+        if path in self._seen:
+            raise _refused(name, "occurs twice; pack each file once")
+        self._seen.add(path)
+        if len(self._seen) > MAX_FILES:
+            raise _too_many()
+        for depth in range(1, len(parts) + 1):
+            here, needs_folder = "/".join(parts[:depth]), is_folder or depth < len(parts)
+            known, was_folder = self._known.setdefault(_fold(here), (here, needs_folder))
+            if known != here:
+                sentence = f"differs from {parse.show(known)} only in case or in accents; rename one of them"
+                raise _refused(name, sentence)
+            if was_folder is not needs_folder:
+                raise _refused(name, "is a file and a folder at once; rename one of them")
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Take the name of a member apart. Raises `errors.CharmRefused` for what is no plain path."""
+    path = name.removesuffix("/")
+    parts = tuple(path.split("/"))
+    if name.startswith("/"):
+        raise _refused(name, "has an absolute path; write it relative to the charm's folder")
+    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
+        raise _refused(name, r"is no plain path; write it without .., ., // and \ in the charm's folder")
+    if len(parts) > MAX_FOLDERS + 1:
+        raise _refused(name, f"lies in more than {MAX_FOLDERS} folders; move it up")
+    try:
+        parse.parse_text("", path, max_bytes=MAX_PATH_BYTES)
+    except errors.InvalidField as error:
+        sentence = f"has a name that cannot be taken: it {error.violations[0].description}; rename it"
+        raise _refused(name, sentence) from error
+    return parts
+
+
+def _fold(name: str) -> str:
+    """Give one text for all names that are one file for some system."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _is_executable(member: zipfile.ZipInfo) -> bool:
+    return bool(member.external_attr >> 16 & stat.S_IXUSR)
+
+
+def _too_large() -> errors.CharmRefused:
+    return _refused(_PACKAGE, f"has more than {MAX_PACKED_BYTES:,} bytes; leave large files out of the charm")
+
+
+def _too_many() -> errors.CharmRefused:
+    return _refused(_PACKAGE, f"has more than {MAX_FILES:,} members; leave files out, or pack them into fewer ones")
+
+
+def _refused(member: str, description: str) -> errors.CharmRefused:
+    return errors.CharmRefused([errors.Violation(parse.excerpt(member), description)])

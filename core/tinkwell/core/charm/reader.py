@@ -1,0 +1,308 @@
+"""Reads the values of a manifest's files; what is wrong is noted in the checks, what is not used in the warnings."""
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.charm import config
+from tinkwell.core.charm.record import Endpoint, Manifest, Option, OptionType, Role, Storage
+from tinkwell.core.unit.kinds import CharmKind, Profile
+from tinkwell.core.value import check, parse
+from tinkwell.core.value.closed_object import ClosedObject, nearest
+from tinkwell.core.value.document import JsonValue
+
+MAX_ENDPOINTS = 200
+MAX_STORAGES = 100
+MAX_OPTIONS = 1_000
+MAX_RESOURCES = 100
+MAX_NAME_CHARACTERS = 53
+MAX_INSTANCES = 100
+MAX_LIMIT = 10_000
+MAX_TEXT_BYTES = 65_536
+
+_FIELDS = ("name", "kind", "profile", "summary", "description", *Role, "storage", "config", "resources")
+# What people read, what charmcraft builds by, and what says nothing here.
+_IGNORED = (
+    *("display-name", "title", "maintainer", "maintainers", "docs", "issues", "source", "website", "links", "tags"),
+    *("categories", "terms", "min-juju-version", "extra-bindings", "charm-user", "base", "bases", "build-base"),
+    *("platforms", "parts", "charm-libs", "analysis", "charmhub", "prime", "format"),
+)
+_JUDGED = ("type", "series", "assumes", "subordinate")
+_KUBERNETES = "is for workloads on Kubernetes, which Tinkwell does not run; take the charm for machines"
+_REFUSED = {
+    "containers": _KUBERNETES,
+    "devices": _KUBERNETES,
+    "deployment": _KUBERNETES,
+    "constraints": "is not followed, since machines are not chosen by constraints; leave it out, and name a machine",
+    "spaces": "is not followed, since there are no network spaces; leave it out",
+}
+_UNUSED = ("actions", "payloads")
+_ENDPOINT = ("interface", "limit", "optional", "scope")
+_STORAGE = ("type", "description", "multiple", "shared")
+_UNUSED_OF_STORAGE = ("read-only", "minimum-size", "location", "properties")
+_OPTION = ("type", "default", "description", "minimum", "maximum")
+_RESOURCE = ("type", "filename", "description", "upstream-source")
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+_WORD = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+_RANGE = re.compile(r"([0-9]{1,6})(?:\+|(-)([0-9]{1,6})?)?")
+
+_text = functools.partial(parse.parse_text, max_bytes=MAX_TEXT_BYTES, allow_empty=True, multiline=True)
+
+
+def parse_name(field: str, text: str) -> str:
+    """Parse the name of a charm; raises `errors.InvalidField`."""
+    return _parse(_NAME, "a-z, 0-9 and single - between them", field, text)
+
+
+def parse_endpoint_name(field: str, text: str) -> str:
+    """Parse the name of an endpoint or of a storage, which is a part of the names of events."""
+    return _parse(_ENDPOINT_NAME, "a-z, 0-9 and single - or _ between them", field, text)
+
+
+class Reader:
+    """Reads the values of a charm's files; `file` is the name of the one that is read."""
+
+    def __init__(self, checks: check.Checks, warnings: list[str], file: str) -> None:
+        self._checks = checks
+        self._warnings = warnings
+        self._file = file
+
+    def manifest(self, value: JsonValue) -> Manifest:
+        """Read a charm.yaml, metadata.yaml or charmcraft.yaml."""
+        self._judge(value)
+        members = self._open("", value, _FIELDS, (*_IGNORED, *_JUDGED, *_REFUSED))
+        self._resources(members)
+        settings = self._open("config", members.object("config"), ("options",))
+        return Manifest(
+            name=members.text("name", parse_name, is_required=True),
+            kind=self._kind(members),
+            profile=self._profile(members),
+            summary=members.text("summary", _text),
+            description=members.text("description", _text),
+            endpoints=self._endpoints(members),
+            storages=self._storages(members),
+            options=self._options(settings),
+        )
+
+    def config(self, value: JsonValue) -> Mapping[str, Option]:
+        """Read a config.yaml."""
+        return self._options(self._open("", value, ("options",)))
+
+    def _open(self, path: str, value: JsonValue, known: Sequence[str], ignored: Sequence[str] = ()) -> ClosedObject:
+        """Open an object; its unknown members are left out with a warning, and those without a value without one."""
+        if isinstance(value, dict):
+            for key in value:
+                if key not in known and key not in ignored:
+                    advice = "it is not used" if key in (*_UNUSED, *_UNUSED_OF_STORAGE) else nearest(key, known)
+                    self._warn(parse.child(path, key), f"is not a field that is known here; {advice}")
+            value = {key: member for key, member in value.items() if key in known and member is not None}
+        return ClosedObject(self._checks, path, value, known)
+
+    def _warn(self, path: str, sentence: str) -> None:
+        self._warnings.append(f"{self._file}: {path} {sentence}")
+
+    def _judge(self, value: JsonValue) -> None:
+        """Refuse what asks for something that Tinkwell does not have."""
+        members = value if isinstance(value, dict) else {}
+        for name, sentence in _REFUSED.items():
+            if members.get(name):
+                self._checks.refuse(name, sentence)
+        if members.get("type") not in (None, "charm"):
+            self._checks.refuse("type", "must be charm; a bundle is deployed charm by charm")
+        if members.get("subordinate"):
+            self._checks.refuse("subordinate", "is true; there are no subordinates: relate two ordinary applications")
+        for name, word in (("series", "kubernetes"), ("assumes", "k8s-api")):
+            if word in _texts_within(members.get(name)):
+                self._checks.refuse(name, f"has {word}, and the charm {_KUBERNETES}")
+
+    def _kind(self, members: ClosedObject) -> CharmKind:
+        given = members.text("kind", _text) or CharmKind.SCRIPTS.lower()
+        if given not in (known := {kind.lower(): kind for kind in CharmKind}):
+            self._checks.refuse("kind", f"{parse.show(given)} is not known; write native or scripts")
+        return known.get(given, CharmKind.SCRIPTS)
+
+    def _profile(self, members: ClosedObject) -> Profile | None:
+        given = members.text("profile", _text)
+        if given and given not in (known := {profile.lower(): profile for profile in Profile}):
+            self._checks.refuse("profile", f"{parse.show(given)} is not known; write literal or juju")
+        return known.get(given) if given else None
+
+    def _resources(self, members: ClosedObject) -> None:
+        for path, name, value in members.members("resources", parse_endpoint_name):
+            resource = self._open(path, value, _RESOURCE)
+            match resource.text("type", _text) or "file":
+                case "file":
+                    self._warn(path, f"is not given to the charm; put {name} into its package")
+                case "oci-image":
+                    self._checks.refuse(f"{path}.type", f"is oci-image, which {_KUBERNETES}")
+                case other:
+                    self._checks.refuse(f"{path}.type", f"{parse.show(other)} is not known; write file")
+
+    def _endpoints(self, members: ClosedObject) -> dict[str, Endpoint]:
+        found: dict[str, Endpoint] = {}
+        for role in Role:
+            for path, name, value in members.members(role, parse_endpoint_name):
+                endpoint = self._endpoint(path, name, role, value)
+                if name in found:
+                    also = found[name].role
+                    self._checks.refuse(path, f"{name} is in {also}, too; give each endpoint a name of its own")
+                found[name] = endpoint
+        if len(found) > MAX_ENDPOINTS:
+            self._checks.refuse("", f"has {len(found):,} endpoints; at most {MAX_ENDPOINTS:,} are allowed")
+        return found
+
+    def _endpoint(self, path: str, name: str, role: Role, value: JsonValue) -> Endpoint:
+        if isinstance(value, str):
+            value = {"interface": value}
+        members = self._open(path, value, _ENDPOINT)
+        if name.startswith("juju-"):
+            self._checks.refuse(path, "names that begin with juju- are reserved; give the endpoint another one")
+        scope = members.text("scope", _text)
+        if scope == "container":
+            self._checks.refuse(f"{path}.scope", "is container, and there are no subordinates; leave it out")
+        elif scope not in ("", "global"):
+            self._checks.refuse(f"{path}.scope", f"{parse.show(scope)} is not known; leave it out")
+        return Endpoint(
+            name=name,
+            role=role,
+            interface=members.text("interface", _parse_interface, is_required=True),
+            limit=members.integer("limit", low=0, high=MAX_LIMIT) or 0,
+            is_optional=members.boolean("optional"),
+        )
+
+    def _storages(self, members: ClosedObject) -> dict[str, Storage]:
+        found = {
+            name: self._storage(path, name, value)
+            for path, name, value in members.members("storage", parse_endpoint_name)
+        }
+        if len(found) > MAX_STORAGES:
+            self._checks.refuse("storage", f"has {len(found):,} storages; at most {MAX_STORAGES:,} are allowed")
+        return found
+
+    def _storage(self, path: str, name: str, value: JsonValue) -> Storage:
+        members = self._open(path, value, _STORAGE)
+        kind = members.text("type", _text) or "filesystem"
+        if kind == "block":
+            self._checks.refuse(f"{path}.type", "is block; a storage is a folder of the machine: write filesystem")
+        elif kind != "filesystem":
+            self._checks.refuse(f"{path}.type", f"{parse.show(kind)} is not known; write filesystem")
+        if members.boolean("shared"):
+            self._checks.refuse(f"{path}.shared", "is true; a storage belongs to one unit: leave it out")
+        minimum, maximum = self._range(members)
+        return Storage(name=name, description=members.text("description", _text), minimum=minimum, maximum=maximum)
+
+    def _range(self, members: ClosedObject) -> tuple[int, int | None]:
+        """Read how many of a storage a unit has: one, or what `multiple.range` says: 2, 0-3, 1- or 1+."""
+        if "multiple" not in members:
+            return 1, 1
+        multiple = self._open(members.path("multiple"), members.value("multiple"), ("range",))
+        multiple.demand("range")
+        given, path = multiple.value("range", ""), multiple.path("range")
+        text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+        if not isinstance(text, str) or not (found := _RANGE.fullmatch(text)):
+            if "range" in multiple:
+                multiple.refuse(path, "a range such as 2, 0-3 or 1-", given)
+            return 1, 1
+        minimum = int(found[1])
+        maximum = None if text.endswith(("-", "+")) else int(found[3] or found[1])
+        if minimum > MAX_INSTANCES:
+            self._checks.refuse(path, f"begins with {minimum:,}; at most {MAX_INSTANCES} are made for each unit")
+        elif maximum is not None and maximum < max(minimum, 1):
+            self._checks.refuse(path, f"{parse.show(text)} allows none; end it with a number from {max(minimum, 1)} on")
+        return minimum, maximum
+
+    def _options(self, members: ClosedObject) -> dict[str, Option]:
+        found = {
+            name: self._option(path, name, value)
+            for path, name, value in members.members("options", _parse_option_name)
+        }
+        if len(found) > MAX_OPTIONS:
+            self._checks.refuse("options", f"has {len(found):,} options; at most {MAX_OPTIONS:,} are allowed")
+        return found
+
+    def _option(self, path: str, name: str, value: JsonValue) -> Option:
+        members = self._open(path, value, _OPTION)
+        type_ = self._option_type(members)
+        bounds = {bound: self._bound(members, bound, type_) for bound in ("minimum", "maximum")}
+        low, high = bounds["minimum"], bounds["maximum"]
+        if low is not None and high is not None and _exceeds(low, high):
+            self._checks.refuse(members.path("minimum"), f"is {low}, and maximum {high}; no value lies between them")
+            bounds = {}
+        option = Option(name=name, type=type_, description=members.text("description", _text), **bounds)
+        return Option(
+            name=name,
+            type=type_,
+            description=option.description,
+            default=self._given(members, "default", option),
+            **bounds,
+        )
+
+    def _option_type(self, members: ClosedObject) -> OptionType:
+        given = members.text("type", _text) or OptionType.STRING
+        if given == "secret":
+            self._checks.refuse(members.path("type"), "is secret; charms have no secrets here: write string")
+        elif given not in set(OptionType):
+            listed = ", ".join(OptionType)
+            self._checks.refuse(members.path("type"), f"{parse.show(given)} is not known; write one of {listed}")
+        return OptionType(given) if given in set(OptionType) else OptionType.STRING
+
+    def _bound(self, members: ClosedObject, name: str, type_: OptionType) -> JsonValue:
+        if name in members and type_ not in (OptionType.INT, OptionType.FLOAT):
+            self._checks.refuse(members.path(name), f"is for numbers, and the option is a {type_}; leave it out")
+            return None
+        return self._given(members, name, Option(name=name, type=type_))
+
+    def _given(self, members: ClosedObject, name: str, option: Option) -> JsonValue:
+        """Return a value of the option's type as it stands in a member; None where there is none, or a wrong one."""
+        given = members.value(name)
+        if given is None:
+            return None
+        if isinstance(given, str) and option.type is not OptionType.STRING:
+            members.refuse(members.path(name), config.NEEDED[option.type], given, if_text="write it without quotes")
+            return None
+        try:
+            return config.parse_value(members.path(name), given, option)
+        except errors.InvalidField as error:
+            self._checks.note(error)
+            return None
+
+
+def _parse(pattern: re.Pattern[str], allowed: str, field: str, text: str) -> str:
+    if not pattern.fullmatch(text) or len(text) > MAX_NAME_CHARACTERS:
+        sentence = f"use {allowed}, a letter at first, at most {MAX_NAME_CHARACTERS} characters"
+        raise errors.InvalidField.of(field, f"{parse.show(text)} is not a name; {sentence}")
+    return text
+
+
+def _parse_option_name(field: str, text: str) -> str:
+    return _parse(_WORD, "letters, digits, _, . and -", field, text)
+
+
+def _parse_interface(field: str, text: str) -> str:
+    if text.startswith("juju-"):
+        raise errors.InvalidField.of(field, "interfaces that begin with juju- are reserved; name another one")
+    return _parse(_WORD, "letters, digits, _, . and -", field, text)
+
+
+def _texts_within(value: JsonValue) -> Iterator[str]:
+    """Iterate over all texts of a value, and over the keys of its objects."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from _texts_within(item)
+        case dict():
+            for key, item in value.items():
+                yield key
+                yield from _texts_within(item)
+        case _:
+            return
+
+
+def _exceeds(low: JsonValue, high: JsonValue) -> bool:
+    numbers = config.as_number(low), config.as_number(high)
+    return numbers[0] > numbers[1]

@@ -1,0 +1,131 @@
+"""What a charm says of itself, and the charm as it is stored. Both are immutable; a charm is known by its digest."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tinkwell.core.unit.kinds import CharmKind, Profile
+from tinkwell.core.value.document import JsonObject, JsonValue
+
+
+class Role(StrEnum):
+    """The side of a relation that an endpoint takes; the words are those of the manifest."""
+
+    PROVIDES = "provides"
+    REQUIRES = "requires"
+    PEER = "peers"
+
+
+class OptionType(StrEnum):
+    """What the value of an option is; the words are those of the manifest."""
+
+    STRING = "string"
+    INT = "int"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A place where relations begin. `limit` is how many it may have at a time, 0 for any number."""
+
+    name: str
+    role: Role
+    interface: str
+    limit: int = 0
+    is_optional: bool = False
+
+    def as_json(self) -> JsonObject:
+        """Give the members of the manifest, without those that are empty."""
+        return _without_empty({"interface": self.interface, "limit": self.limit, "optional": self.is_optional})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """A storage that each unit has `minimum` of from its birth, and at most `maximum` of; None is for any number."""
+
+    name: str
+    description: str = ""
+    minimum: int = 1
+    maximum: int | None = 1
+
+    def as_json(self) -> JsonObject:
+        """Give the members of the manifest."""
+        most = "" if self.maximum is None else str(self.maximum)
+        members: JsonObject = {"type": "filesystem", "description": self.description}
+        if (self.minimum, self.maximum) != (1, 1):
+            members["multiple"] = {"range": f"{self.minimum}-{most}"}
+        return _without_empty(members)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option of the configuration. `default` is None where there is none; both bounds are for numbers alone."""
+
+    name: str
+    type: OptionType
+    default: JsonValue = None
+    description: str = ""
+    minimum: JsonValue = None
+    maximum: JsonValue = None
+
+    def as_json(self) -> JsonObject:
+        """Give the members of the manifest, without those that are not given."""
+        members: JsonObject = {"type": str(self.type)}
+        if self.description:
+            members["description"] = self.description
+        given = {"default": self.default, "minimum": self.minimum, "maximum": self.maximum}
+        return {**members, **{key: value for key, value in given.items() if value is not None}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a charm says of itself. `profile` is empty where the charm does not ask for one."""
+
+    name: str
+    kind: CharmKind = CharmKind.SCRIPTS
+    profile: Profile | None = None
+    summary: str = ""
+    description: str = ""
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    storages: Mapping[str, Storage] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def of_role(self, role: Role) -> Iterator[Endpoint]:
+        """Iterate over the endpoints of a role, by name."""
+        return (self.endpoints[name] for name in sorted(self.endpoints) if self.endpoints[name].role is role)
+
+    def as_json(self) -> JsonObject:
+        """Give the members of charm.yaml, without those that are empty, so that reading them gives the same again."""
+        options: JsonObject = {name: self.options[name].as_json() for name in sorted(self.options)}
+        return _without_empty(
+            {
+                "name": self.name,
+                "kind": self.kind.value.lower(),
+                "profile": self.profile.value.lower() if self.profile else "",
+                "summary": self.summary,
+                "description": self.description,
+                **{str(role): {each.name: each.as_json() for each in self.of_role(role)} for role in Role},
+                "storage": {name: self.storages[name].as_json() for name in sorted(self.storages)},
+                "config": {"options": options} if options else {},
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charm:
+    """A charm as its package makes it: `sha256:` and the hash of the package, and how many bytes that has."""
+
+    digest: str
+    manifest: Manifest
+    size: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name that the charm gives itself."""
+        return self.manifest.name
+
+
+def _without_empty(members: JsonObject) -> JsonObject:
+    return {key: value for key, value in members.items() if value not in (False, "", {})}
