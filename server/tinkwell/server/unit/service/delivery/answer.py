@@ -47,7 +47,7 @@ def grant(unit_id: str, granted: GrantedEvent, loaded: Loaded, own: Own, *, time
 
 
 def _is_in(relation: RelationView, ledger: Ledger, event: UnitEvent) -> bool:
-    """Whether a unit is in a relation: from the grant of its relation-created on, up to its relation-broken's commit."""
+    """Whether a unit is in a relation: from its relation-created's grant on, up to its relation-broken's commit."""
     if relation.number == event.relation:
         return True
     told = ledger.relations.get(relation.number)

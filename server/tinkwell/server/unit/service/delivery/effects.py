@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from tinkwell.core import errors
-from tinkwell.core.unit import limit, name
+from tinkwell.core.unit import limit
 from tinkwell.core.unit.effect import BagEdit, Port
 from tinkwell.core.unit.kinds import EventKind, Membership, Owner
 from tinkwell.core.unit.ledger import Ledger, Written
@@ -197,8 +197,5 @@ def _check_notices(checks: check.Checks, ground: Ground, outcome: Outcome, waiti
     for index, notice in enumerate(outcome.deferred):
         field = parse.child("effects.deferred", index)
         checks.take(parse.parse_text, f"{field}.handler", notice.handler, max_bytes=_MAX_HANDLER_BYTES)
-        checks.take(_parse_event, f"{field}.event", notice.event)
-
-
-def _parse_event(field: str, text: str) -> str:
-    return parse.check_size(field, text, max_bytes=_MAX_NOTICE_BYTES)
+        if (size := len(notice.event.encode())) > _MAX_NOTICE_BYTES:
+            checks.refuse(f"{field}.event", f"has {size:,} bytes; at most {_MAX_NOTICE_BYTES:,} are allowed")

@@ -4,12 +4,11 @@ A leader stays for as long as the lease of its unit, and half a minute more, so 
 back as what it was; elected is somebody else only when that is over.
 """
 
-from collections.abc import Sequence
-
+from tinkwell.core.unit import leadership, name
+from tinkwell.core.unit.kinds import Life
 from tinkwell.server.database.database import Database, Transaction
-from tinkwell.server.unit.store.agent import leader as store
 from tinkwell.server.unit.store import delivery
-from tinkwell.server.unit.store.agent.leader import Candidate
+from tinkwell.server.unit.store.agent import leader as store
 
 
 class Elections:
@@ -28,11 +27,11 @@ class Elections:
             # By a statement after the lock: somebody else may have held the election meanwhile.
             if not await store.lacks(transaction, application_id):
                 return False
-            elected = elect(await store.candidates(transaction, application_id))
-            if elected is None:
-                return False
-            await store.elect(transaction, application_id, elected.number)
-            return True
+            candidates = await store.candidates(transaction, application_id)
+            elected = leadership.elect(candidates, application_life=Life.ALIVE, leader="", leader_remaining_seconds=0)
+            if elected:
+                await store.elect(transaction, application_id, name.number_of(elected))
+            return bool(elected)
 
         return (await self._database.write(work, actor=actor)).value
 
@@ -40,8 +39,3 @@ class Elections:
         """Elect leaders of all applications that lack one."""
         for application_id in await store.lacking(self._database.fetch):
             await self.hold(application_id, actor=actor)
-
-
-def elect(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return who is elected: a started unit before others, and of these the lowest number; None without candidates."""
-    return min(candidates, key=lambda each: (not each.is_started, each.number), default=None)

@@ -97,7 +97,9 @@ async def write_ports(
     """Close and open ports; what is open or closed already stays so."""
     for statement, ports in ((_CLOSE, closed), (_OPEN, opened)):
         if ports:
-            await transaction.fetch(statement, unit_id, [each.protocol for each in ports], [each.number for each in ports])
+            await transaction.fetch(
+                statement, unit_id, [each.protocol for each in ports], [each.number for each in ports]
+            )
 
 
 async def notices(transaction: Transaction, unit_id: str) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""Who holds a unit, whom it belongs to, and whether that needs a leader: what is looked at before an event is granted."""
+"""Who holds a unit, whom it belongs to, and whether that needs a leader: what is asked before an event is granted."""
 
 import dataclasses
 
@@ -6,11 +6,12 @@ import asyncpg
 
 from tinkwell.core.lease import lease
 from tinkwell.core.unit.kinds import EventKind, EventState
+from tinkwell.core.unit.leadership import GRACE_SECONDS
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.agent.wake import Serving
+from tinkwell.server.unit.store.agent.wake import Found, Serving
 
 # How long a leader lives on when its unit's lease has expired, in SQL.
-GRACE = "interval '30 seconds'"
+GRACE = f"interval '{GRACE_SECONDS} seconds'"
 
 # A leader is there as long as somebody alive, or who was alive a moment ago, serves its unit, and its term lasts.
 HAS_LEADER = f"""
@@ -26,15 +27,19 @@ FIND = f"""
      WHERE u.id = $1::text::uuid
 """  # noqa: S608
 FIND_EVENT = """
-    SELECT CAST(unit_id AS text) AS unit_id, kind, relation, state, attempt FROM unit_event WHERE id = $1::text::uuid
+    SELECT CAST(unit_id AS text) AS unit_id, namespace, kind, relation, state, attempt
+      FROM unit_event WHERE id = $1::text::uuid
 """
 HOLD = """
-    SELECT u.number IS NOT DISTINCT FROM a.leader AS leads, CAST(u.lease_id AS text) AS lease_id,
+    SELECT u.number IS NOT DISTINCT FROM a.leader AS leads, u.life = 'DEAD' AS is_dead, u.namespace AS unit_namespace,
+           a.name AS application, c.kind, a.charm, u.charm AS unit_charm,
+           coalesce(CAST(u.machine_id AS text), '') AS machine, u.is_anywhere AS is_unit_anywhere,
+           CAST(u.lease_id AS text) AS lease_id,
            CAST(l.id AS text) AS held_id, l.engine, l.expires_at > clock_timestamp() AS is_live,
            CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
            mine.expires_at > clock_timestamp() AS is_own_live, g.lease_id IS NOT NULL AS is_serving,
            g.kinds, CAST(g.machines AS text[]) AS machines, g.is_anywhere, g.charms, g.namespace, g.applications
-      FROM unit u JOIN application a ON a.id = u.application_id
+      FROM unit u JOIN application a ON a.id = u.application_id JOIN charm c ON c.digest = a.charm
       LEFT JOIN lease l ON l.id = u.lease_id
       LEFT JOIN lease mine ON mine.token = $2
       LEFT JOIN unit_agent g ON g.lease_id = mine.id
@@ -82,6 +87,7 @@ class FoundEvent:
     """An event as it was a moment ago; its unit, kind and relation, 0 for none, never change."""
 
     unit_id: str
+    namespace: str
     kind: EventKind
     relation: int
     state: EventState
@@ -92,13 +98,15 @@ class FoundEvent:
 class Held:
     """Whether a unit leads its application, who holds it, and the caller's own lease, if there is one.
 
-    `serving` is what the caller has said that it serves, None where it has not.
+    `serving` is what the caller has said that it serves, None where it has not; `is_served`: the unit is among it.
     """
 
     leads: bool
+    is_dead: bool
     hold: lease.Hold
     own: lease.Lease | None
     serving: Serving | None
+    is_served: bool
 
 
 async def find(fetch: Fetch, unit_id: str) -> FoundUnit | None:
@@ -131,7 +139,29 @@ async def read(transaction: Transaction, unit_id: str, *, lease_token: int) -> H
     if found["own_id"] is not None:
         own = lease.Lease(id=found["own_id"], engine=found["own_engine"], is_live=found["is_own_live"])
     unit_hold = lease.Hold(kind="unit", id=unit_id, lease_id=found["lease_id"] or "", lease=held)
-    return Held(leads=found["leads"], hold=unit_hold, own=own, serving=_serving(found))
+    serving = _serving(found)
+    return Held(
+        leads=found["leads"],
+        is_dead=found["is_dead"],
+        hold=unit_hold,
+        own=own,
+        serving=serving,
+        is_served=serving is not None and serving.has(_unit(unit_id, found)),
+    )
+
+
+def _unit(unit_id: str, found: asyncpg.Record) -> Found:
+    return Found(
+        unit_id=unit_id,
+        namespace=found["unit_namespace"],
+        application=found["application"],
+        kind=found["kind"],
+        charm=found["charm"],
+        unit_charm=found["unit_charm"] or "",
+        machine=found["machine"],
+        is_anywhere=found["is_unit_anywhere"],
+        lease_id="",
+    )
 
 
 def _serving(found: asyncpg.Record) -> Serving | None:
@@ -168,9 +198,7 @@ async def place(transaction: Transaction, serving: Serving) -> None:
     if serving.machines:
         machine, *_ = sorted(serving.machines)
         kinds, charms = sorted(serving.kinds), sorted(serving.charms)
-        await transaction.fetch(
-            _PLACE, machine, kinds, charms, serving.namespace, sorted(serving.applications)
-        )
+        await transaction.fetch(_PLACE, machine, kinds, charms, serving.namespace, sorted(serving.applications))
 
 
 async def take(transaction: Transaction, unit_id: str, lease_id: str) -> None:

@@ -1,8 +1,8 @@
 """Elections: whose unit's lease is over leads no more, and the next leader has the next term."""
 
-import dataclasses
 from collections.abc import Sequence
 
+from tinkwell.core.unit.leadership import Candidate
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.agent.hold import HAS_LEADER
 
@@ -14,21 +14,14 @@ LACKING = f"""
      ORDER BY a.id
 """  # noqa: S608
 _LACKS = f"SELECT a.life = 'ALIVE' AND NOT {HAS_LEADER} AS lacks FROM application a WHERE a.id = $1::text::uuid"  # noqa: S608
+_HAS = f"SELECT {HAS_LEADER} AS has FROM application a WHERE a.id = $1::text::uuid"  # noqa: S608
 _CANDIDATES = """
-    SELECT u.number, u.is_started
+    SELECT u.name, u.is_started
       FROM unit u JOIN lease l ON l.id = u.lease_id
      WHERE u.application_id = $1::text::uuid AND u.life = 'ALIVE' AND l.expires_at > clock_timestamp()
      ORDER BY u.number
 """
 _ELECT = "UPDATE application SET leader = $2, term = term + 1, leader_until = NULL WHERE id = $1::text::uuid"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Candidate:
-    """A living unit that an agent serves which is alive."""
-
-    number: int
-    is_started: bool
 
 
 async def lacking(fetch: Fetch) -> Sequence[str]:
@@ -42,9 +35,15 @@ async def lacks(transaction: Transaction, application_id: str) -> bool:
     return bool(found) and found[0]["lacks"]
 
 
+async def has_leader(transaction: Transaction, application_id: str) -> bool:
+    """Return whether an application, which is locked, has a leader whose term is not over."""
+    return bool((await transaction.fetch(_HAS, application_id))[0]["has"])
+
+
 async def candidates(transaction: Transaction, application_id: str) -> Sequence[Candidate]:
-    """Return who may be elected, by number."""
-    return [Candidate(**dict(row)) for row in await transaction.fetch(_CANDIDATES, application_id)]
+    """Return who may be elected: living units that an agent serves which is alive, by number."""
+    rows = await transaction.fetch(_CANDIDATES, application_id)
+    return [Candidate(unit=row["name"], is_started=row["is_started"], is_live=True) for row in rows]
 
 
 async def elect(transaction: Transaction, application_id: str, number: int) -> None:

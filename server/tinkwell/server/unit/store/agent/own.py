@@ -8,15 +8,16 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tinkwell.server.database.database import Transaction
+from tinkwell.server.unit.store.agent.hold import GRACE
 
 # Options have what is set, or their default in the charm that the unit runs.
-OWN = """
+OWN = f"""
     SELECT u.namespace, coalesce(CAST(u.machine_id AS text), '') AS machine, c.kind,
            u.status_name, u.status_message, a.config_version,
            coalesce((SELECT json_object_agg(o.key, coalesce(a.config -> o.key, o.value -> 'default') ORDER BY o.key)
-                       FROM json_each(coalesce(c.manifest #> '{config,options}', '{}')) o
-                      WHERE coalesce(a.config -> o.key, o.value -> 'default') IS NOT NULL), '{}') AS config,
-           coalesce((SELECT s.data FROM unit_state s WHERE s.unit_id = u.id), '{}') AS state,
+                       FROM json_each(coalesce(c.manifest #> '{{config,options}}', '{{}}')) o
+                      WHERE coalesce(a.config -> o.key, o.value -> 'default') IS NOT NULL), '{{}}') AS config,
+           coalesce((SELECT s.data FROM unit_state s WHERE s.unit_id = u.id), '{{}}') AS state,
            (SELECT coalesce(json_agg(json_build_object(
                        'id', n.id, 'handler', n.handler, 'event', n.event, 'ordinal', n.ordinal,
                        'attempts', n.attempts) ORDER BY n.id), '[]')
@@ -29,10 +30,10 @@ OWN = """
               FROM relation_member m JOIN relation r ON r.id = m.relation_id
               LEFT JOIN relation_bag b ON b.relation_id = r.id AND b.owner IN (u.name, a.name)
              WHERE m.unit_id = u.id AND m.membership <> 'LEFT') AS bags,
-           (SELECT coalesce(array_agg(host(h.ip) ORDER BY family(h.ip), h.ip), '{}')
+           (SELECT coalesce(array_agg(host(h.ip) ORDER BY family(h.ip), h.ip), '{{}}')
               FROM hardware_address h WHERE h.hardware_id = u.machine_id AND h.ip IS NOT NULL) AS addresses,
            CAST(CASE WHEN u.number IS NOT DISTINCT FROM a.leader
-                     THEN extract(epoch FROM least(l.expires_at + interval '30 seconds', a.leader_until)
+                     THEN extract(epoch FROM least(l.expires_at + {GRACE}, a.leader_until)
                                              - clock_timestamp())
                      ELSE 0 END AS double precision) AS leads_seconds,
            CAST(extract(epoch FROM coalesce(u.next_tick_at - clock_timestamp(), interval '0')) AS double precision)
@@ -42,7 +43,7 @@ OWN = """
       LEFT JOIN charm c ON c.digest = coalesce(u.charm, a.charm)
       LEFT JOIN lease l ON l.id = u.lease_id
      WHERE u.id = $1::text::uuid
-"""
+"""  # noqa: S608
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
