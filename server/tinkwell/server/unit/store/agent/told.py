@@ -13,6 +13,10 @@ _STATUS = """
        AND (status_name, status_message, workload_version)
            IS DISTINCT FROM (coalesce($2, status_name), coalesce($3, status_message), coalesce($4, workload_version))
 """
+_APPLICATION_STATUS = """
+    UPDATE application SET status_name = $2, status_message = $3
+     WHERE id = $1::text::uuid AND (status_name, status_message) IS DISTINCT FROM ($2, $3)
+"""
 # Lines of events that are not this unit's, or are not kept any more, are left out.
 _APPEND = """
     INSERT INTO unit_log (unit_id, ordinal, attempt, number, level, line)
@@ -41,6 +45,11 @@ async def set_status(
 ) -> None:
     """Write what is given of a unit's status; what is None stays."""
     await transaction.fetch(_STATUS, unit_id, name, message, workload_version)
+
+
+async def set_application_status(transaction: Transaction, application_id: str, name: str, message: str) -> None:
+    """Write what the leader says of its application, which is locked."""
+    await transaction.fetch(_APPLICATION_STATUS, application_id, name, message)
 
 
 async def append(transaction: Transaction, unit_id: str, lines: Sequence[NewLine]) -> None:
