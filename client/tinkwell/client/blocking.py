@@ -29,6 +29,9 @@ from tinkwell.client.release import handle as release_handle
 from tinkwell.client.release.model import Operation
 from tinkwell.client.runner import Runner
 from tinkwell.client.template import client as template
+from tinkwell.client.unit import client as application
+from tinkwell.client.unit import namespaces as namespace
+from tinkwell.client.unit import worker as unit
 from tinkwell.client.watch import service, watch
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow import client as workflow
@@ -255,6 +258,61 @@ class ReleaseClient(_Service[release.ReleaseClient]):
     append_logs = _call(release.ReleaseClient.append_logs)
 
 
+class ApplicationClient(_Service[application.ApplicationClient]):
+    """Deploys, relates, changes, follows and removes applications."""
+
+    upload_charm = _call(application.ApplicationClient.upload_charm)
+    charm = _call(application.ApplicationClient.charm)
+    charms = _iterate(application.ApplicationClient.charms)
+    deploy = _call(application.ApplicationClient.deploy)
+    set_config = _call(application.ApplicationClient.set_config)
+    add_units = _call(application.ApplicationClient.add_units)
+    remove_unit = _call(application.ApplicationClient.remove_unit)
+    refresh = _call(application.ApplicationClient.refresh)
+    remove = _call(application.ApplicationClient.remove)
+    relate = _call(application.ApplicationClient.relate)
+    unrelate = _call(application.ApplicationClient.unrelate)
+    resolve = _call(application.ApplicationClient.resolve)
+    prepare_upgrade = _call(application.ApplicationClient.prepare_upgrade)
+    finish_upgrade = _call(application.ApplicationClient.finish_upgrade)
+    collect_metrics = _call(application.ApplicationClient.collect_metrics)
+    attach = _call(application.ApplicationClient.attach)
+    detach = _call(application.ApplicationClient.detach)
+    settled = _call(application.ApplicationClient.settled)
+    get = _call(application.ApplicationClient.get)
+    list = _iterate(application.ApplicationClient.list)
+    unit = _call(application.ApplicationClient.unit)
+    units = _iterate(application.ApplicationClient.units)
+    relation = _call(application.ApplicationClient.relation)
+    relations = _iterate(application.ApplicationClient.relations)
+    storages = _iterate(application.ApplicationClient.storages)
+    explain = _call(application.ApplicationClient.explain)
+    events = _iterate(application.ApplicationClient.events)
+    deferred = _iterate(application.ApplicationClient.deferred)
+    logs = _iterate(application.ApplicationClient.logs)
+
+
+class NamespaceClient(_Service[namespace.NamespaceClient]):
+    """Gets, lists, sets and watches namespaces."""
+
+    get = _call(namespace.NamespaceClient.get)
+    list = _iterate(namespace.NamespaceClient.list)
+    set = _call(namespace.NamespaceClient.set)
+
+
+class UnitClient(_Calls[unit.UnitClient]):
+    """Runs the events of units under a lease."""
+
+    wakes = _iterate(unit.UnitClient.wakes)
+    next_event = _call(unit.UnitClient.next_event)
+    commit = _call(unit.UnitClient.commit)
+    fail = _call(unit.UnitClient.fail)
+    read_bag = _call(unit.UnitClient.read_bag)
+    set_status = _call(unit.UnitClient.set_status)
+    append_logs = _call(unit.UnitClient.append_logs)
+    fetch_charm = _iterate(unit.UnitClient.fetch_charm)
+
+
 class WorkClient(_Calls[work.WorkClient]):
     """Acquires, renews and releases leases."""
 
@@ -281,6 +339,9 @@ class Client:
         self.templates = TemplateClient(runner, source.templates)
         self.workflows = WorkflowClient(runner, source.workflows)
         self.releases = ReleaseClient(runner, source.releases)
+        self.applications = ApplicationClient(runner, source.applications)
+        self.namespaces = NamespaceClient(runner, source.namespaces)
+        self.units = UnitClient(runner, source.units)
         self.work = WorkClient(runner, source.work)
         self.events = EventClient(runner, source.events)
 

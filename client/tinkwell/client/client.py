@@ -11,6 +11,9 @@ from tinkwell.client.hardware.client import HardwareClient
 from tinkwell.client.lease.client import WorkClient
 from tinkwell.client.release.client import ReleaseClient
 from tinkwell.client.template.client import TemplateClient
+from tinkwell.client.unit.client import ApplicationClient
+from tinkwell.client.unit.namespaces import NamespaceClient
+from tinkwell.client.unit.worker import UnitClient
 from tinkwell.client.workflow.client import WorkflowClient
 
 # grpc.health.v1.Health/Check, asked about the whole server. Both messages have one field; the bytes are those of an
@@ -28,6 +31,9 @@ class Client:
         self.templates = TemplateClient(caller)
         self.workflows = WorkflowClient(caller)
         self.releases = ReleaseClient(caller)
+        self.applications = ApplicationClient(caller)
+        self.namespaces = NamespaceClient(caller)
+        self.units = UnitClient(caller)
         self.work = WorkClient(caller)
         self.events = EventClient(caller)
 

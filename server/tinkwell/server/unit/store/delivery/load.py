@@ -37,16 +37,16 @@ EVENT = """
     CAST(extract(epoch FROM e.retry_at - clock_timestamp()) AS double precision) AS retry_in_seconds
 """
 _STORAGES = """
-    (SELECT json_agg(json_build_array(s.name, s.life, s.is_attached)) FROM storage s
+    (SELECT CAST(json_agg(json_build_array(s.name, s.life, s.is_attached)) AS text) FROM storage s
       WHERE s.unit_id = u.id AND (s.is_attached OR seen.digest IS NULL OR s.kind = ANY (seen.storages))) AS storages
 """
 # What it was told of: members that only an event in flight refers to are left out.
 _TOLD = """
-    (SELECT json_agg(json_build_array(
+    (SELECT CAST(json_agg(json_build_array(
             r.number, t.is_created, t.is_broken, t.application_version, t.own_version,
             (SELECT json_agg(json_build_array(x.name, m.seen_version, m.is_older))
                FROM unit_member m JOIN unit x ON x.id = m.member_id
-              WHERE m.unit_id = t.unit_id AND m.relation_id = t.relation_id AND m.is_told)))
+              WHERE m.unit_id = t.unit_id AND m.relation_id = t.relation_id AND m.is_told))) AS text)
        FROM unit_relation t JOIN relation r ON r.id = t.relation_id
       WHERE t.unit_id = u.id) AS told
 """
@@ -70,9 +70,9 @@ _MEMBERS = f"""
         AND (r.is_peer OR x.application_id <> a.id OR a.profile = 'LITERAL'))
 """  # noqa: S608
 _RELATIONS = f"""
-    (SELECT json_agg(json_build_array(
+    (SELECT CAST(json_agg(json_build_array(
             r.number, mine.endpoint, o.name, r.is_peer, r.life, o.life, coalesce(theirs.version, 0),
-            coalesce(own.version, 0), me.membership, coalesce(me.entered, 0), r.removal_actor, {_MEMBERS}))
+            coalesce(own.version, 0), me.membership, coalesce(me.entered, 0), r.removal_actor, {_MEMBERS})) AS text)
        FROM relation_end mine
        JOIN relation r ON r.id = mine.relation_id
        LEFT JOIN relation_end far ON far.relation_id = r.id AND far.application_id <> a.id

@@ -1,0 +1,74 @@
+"""Waiting until applications are settled: until nothing runs, and nothing is due for any of their units.
+
+There is no moment at which a client sees all units at once: while one list is read, a unit that it has shown as settled
+may be told of something that another one has done. Two lists that show the same ordinals, and every unit as settled,
+leave no room for that: between what both show of a unit it has run nothing, and all these spans share a moment.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from tinkwell.client import errors
+from tinkwell.client.unit.model import Application, Unit
+from tinkwell.client.watch.watch import Watch
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.unit.kinds import EventState
+
+# What makes a unit due without an event of its own, such as the end of a workflow on its machine, is seen so late.
+_LONGEST_SECONDS = 5.0
+_TYPES = (ResourceType.APPLICATION, ResourceType.UNIT, ResourceType.UNIT_EVENT, ResourceType.RELATION)
+
+
+class Applications(Protocol):
+    """The calls that waiting needs."""
+
+    async def get(self, name: str | None = None, *, namespace: str = "") -> Application:
+        """Get an application."""
+
+    def units(self, application: str = "", *, namespace: str = "", with_settled: bool = False) -> AsyncIterator[Unit]:
+        """Iterate over units."""
+
+    def watch(self, *, resource_types: tuple[ResourceType, ...] = (), now: bool = False) -> Watch:
+        """Watch events."""
+
+
+async def wait(source: Applications, names: tuple[str, ...], namespace: str) -> None:
+    """Wait until applications are settled, or gone; raises as `ApplicationClient.settled`."""
+    for name in names:
+        await source.get(name, namespace=namespace)
+    async with source.watch(resource_types=_TYPES, now=True) as events:
+        await events.wait_live()
+        former: dict[str, int] | None = None
+        while True:
+            found = await _ordinals(source, names, namespace)
+            if found is not None and found == former:
+                return
+            if found is None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LONGEST_SECONDS):
+                        await anext(events)
+            former = found
+
+
+async def _ordinals(source: Applications, names: tuple[str, ...], namespace: str) -> dict[str, int] | None:
+    """Return the newest ordinal of each unit by its id; None where not all of them are settled."""
+    found: dict[str, int] = {}
+    is_settled = True
+    for name in names:
+        with contextlib.suppress(errors.NotFound):  # an application that is gone is settled
+            async for unit in source.units(name, namespace=namespace, with_settled=True):
+                if unit.event is not None and unit.event.state is EventState.ERROR:
+                    raise _failed(unit)
+                found[unit.id] = unit.last_ordinal
+                is_settled = is_settled and unit.settled
+    return found if is_settled else None
+
+
+def _failed(unit: Unit) -> errors.UnitInError:
+    assert unit.event is not None
+    event = unit.event
+    name, attempt = f"{unit.name} #{event.ordinal} {event.name}", event.attempt
+    times = "once" if attempt == 1 else f"{attempt} times"
+    return errors.UnitInError(f"{name} failed {times}: {event.message}", code="FAILED_PRECONDITION")

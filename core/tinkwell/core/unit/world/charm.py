@@ -1,0 +1,38 @@
+"""What a world knows of a charm: what it declares, and no code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tinkwell.core.unit.kinds import CharmKind
+
+
+class Role(StrEnum):
+    """The side of a relation that an endpoint takes."""
+
+    PROVIDES = "provides"
+    REQUIRES = "requires"
+    PEERS = "peers"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A place where relations begin."""
+
+    role: Role
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
+class Charm:
+    """A charm. `endpoints` are by name; `storage` has the name of each storage that a unit is born with."""
+
+    name: str
+    digest: str
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    storage: tuple[str, ...] = ()
+    kind: CharmKind = CharmKind.NATIVE
+
+    def of_role(self, role: Role) -> Mapping[str, Endpoint]:
+        """Return the endpoints of a role, in the order of their names."""
+        return {name: self.endpoints[name] for name in sorted(self.endpoints) if self.endpoints[name].role is role}
