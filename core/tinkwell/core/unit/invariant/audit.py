@@ -1,0 +1,86 @@
+"""All invariants of a unit's life as one judgement over what the log tells. Nothing else is looked at.
+
+Each check has the invariant's number in its first line; those of `rest` hold only once nothing is due any more.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tinkwell.core.unit.invariant import delivery, leadership, membership, operation, relation, rest, setup, teardown
+from tinkwell.core.unit.invariant.history import Gatherer, History
+from tinkwell.core.unit.invariant.record import Entry, read
+from tinkwell.core.unit.invariant.violation import Check, Violation
+
+CHECKS: Sequence[Check] = (
+    setup.storage_comes_first,
+    setup.install_comes_once,
+    setup.relations_are_created_in_setup,
+    setup.leader_step_comes_once,
+    setup.one_config_changed_in_setup,
+    setup.start_follows_config_changed,
+    setup.setup_is_in_order,
+    setup.nothing_else_before_start,
+    setup.peers_are_created_in_setup,
+    setup.setup_is_frozen,
+    relation.created_comes_first,
+    relation.changed_follows_joined,
+    relation.changed_is_of_members,
+    relation.joined_never_follows_departed,
+    relation.departed_is_of_members,
+    relation.is_one_to_one,
+    relation.broken_in_operation_has_a_cause,
+    membership.leaver_comes_first,
+    membership.relation_outlives_its_members,
+    membership.newcomer_is_told_of_no_older_ones,
+    membership.older_ones_leave_mirrored,
+    membership.echo_is_of_what_others_may_see,
+    membership.siblings_meet_among_peers_only,
+    operation.upgrade_is_followed,
+    operation.code_never_goes_back,
+    operation.operation_comes_after_start,
+    operation.update_status_comes_last,
+    operation.post_follows_pre,
+    operation.storage_is_one_to_one,
+    operation.configuration_is_seen,
+    leadership.leader_is_told_so,
+    leadership.one_leader_for_each_term,
+    leadership.settings_follow_elections,
+    leadership.leader_is_replaced,
+    teardown.teardown_is_in_order,
+    teardown.stop_if_started,
+    teardown.remove_if_installed,
+    teardown.only_teardown_after_dying,
+    teardown.nothing_after_force,
+    delivery.one_event_in_flight,
+    delivery.attempts_follow_each_other,
+    delivery.ordinals_are_dense,
+    delivery.effects_come_with_their_event,
+    rest.all_bags_were_told,
+    rest.all_members_have_joined,
+    rest.all_leavers_have_departed,
+    rest.own_writes_were_echoed,
+    rest.all_relations_were_told,
+    rest.today_is_seen,
+    rest.everyone_has_ended,
+)
+
+
+def gather(entries: Iterable[Entry], *, namespace: str = "default", is_at_rest: bool = False) -> History:
+    """Return the history of a namespace that entries of the log tell, which are in its order.
+
+    What was created before the first entry is left out, since half of a life cannot be judged.
+
+    Raises:
+        ValueError: an entry's data are not what its type has.
+    """
+    records = (record for record in map(read, entries) if record is not None)
+    return Gatherer(namespace).gather(records, is_at_rest=is_at_rest)
+
+
+def judge(history: History) -> list[Violation]:
+    """Return every violation of an invariant, in the order of the checks."""
+    return [violation for check in CHECKS for violation in check(history)]
+
+
+def audit(entries: Iterable[Entry], *, namespace: str = "default", is_at_rest: bool = False) -> list[Violation]:
+    """Gather and judge. `is_at_rest` says that nothing was due any more at the end, and every agent was alive."""
+    return judge(gather(entries, namespace=namespace, is_at_rest=is_at_rest))

@@ -1,0 +1,283 @@
+"""What the log tells of units, as an audit reads it: one record for each entry.
+
+`read` takes an entry's types and its data, as Watch shows them. What does not concern units has no record.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, TypedDict
+
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, Profile
+from tinkwell.core.value.document import JsonObject
+
+
+class Entry(Protocol):
+    """An entry of the log; `parent_id` is the application's id for units, unit events and storage."""
+
+    @property
+    def revision(self) -> int: ...
+    @property
+    def resource_type(self) -> str: ...
+    @property
+    def event_type(self) -> str: ...
+    @property
+    def resource_id(self) -> str: ...
+    @property
+    def parent_id(self) -> str: ...
+    @property
+    def data(self) -> JsonObject: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in the log a record stands, and what about; `change` is the type of the entry."""
+
+    revision: int
+    change: str
+    resource_id: str
+    parent_id: str
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.change == "DELETED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecord(Place):
+    """A unit event in one of its states. `relation` is 0 where it has none."""
+
+    unit: str
+    kind: EventKind
+    ordinal: int
+    attempt: int
+    state: EventState
+    relation: int
+    endpoint: str
+    is_peer: bool
+    application: str
+    remote: str
+    departing_unit: str
+    storage: str
+    is_mirrored: bool
+    is_echo: bool
+    config: int
+    charm: str
+    term: int
+    bag: int
+    phase: Phase | None
+
+    @property
+    def name(self) -> str:
+        """What people call it: `db-relation-joined (pg/0)`."""
+        first = self.endpoint or self.storage.partition("/")[0]
+        about = self.remote or self.application or self.storage
+        name = f"{first}-{self.kind}" if first else str(self.kind)
+        return f"{name} ({about})" if about else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRecord(Place):
+    """A unit; `storage` is what was allotted to it."""
+
+    name: str
+    namespace: str
+    life: Life
+    storage: tuple[str, ...]
+    is_forced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationRecord(Place):
+    """An application."""
+
+    name: str
+    namespace: str
+    life: Life
+    charm: str
+    profile: Profile
+    config_version: int
+    leader: str
+    term: int
+    announced_term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationRecord(Place):
+    """A relation; `ends` are pairs of an application and an endpoint."""
+
+    number: int
+    namespace: str
+    is_peer: bool
+    life: Life
+    ends: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BagRecord(Place):
+    """A new version of a bag, whose owner is a unit or an application."""
+
+    number: int
+    owner: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageRecord(Place):
+    """An instance of storage, and the unit that it is for."""
+
+    name: str
+    unit: str
+    life: Life
+
+
+Record: TypeAlias = EventRecord | UnitRecord | ApplicationRecord | RelationRecord | BagRecord | StorageRecord
+
+
+def read(entry: Entry) -> Record | None:
+    """Return the record of an entry, or None if it is about something else.
+
+    Raises:
+        ValueError: its data are not what entries of this type have; the message says which.
+    """
+    try:
+        return _read(entry)
+    except (KeyError, TypeError, ValueError) as error:
+        text = f"the data of revision {entry.revision}, {entry.resource_type} {entry.event_type}, are wrong: {error!r}"
+        raise ValueError(text) from error
+
+
+def _read(entry: Entry) -> Record | None:
+    match entry.resource_type:
+        case "UNIT_EVENT":
+            return _event(entry, entry.data)
+        case "UNIT" if entry.event_type != "UNIT_STATUS_CHANGED":
+            return _unit(entry, entry.data)
+        case "APPLICATION":
+            return _application(entry, entry.data)
+        case "RELATION" if entry.event_type == "RELATION_CHANGED":
+            return BagRecord(
+                **_place(entry),
+                number=_number(entry.data, "number"),
+                owner=_text(entry.data, "owner"),
+                version=_number(entry.data, "version"),
+            )
+        case "RELATION":
+            return _relation(entry, entry.data)
+        case "STORAGE":
+            life = Life(_text(entry.data, "life"))
+            return StorageRecord(
+                **_place(entry), name=_text(entry.data, "name"), unit=_text(entry.data, "unit", ""), life=life
+            )
+    return None
+
+
+def _event(entry: Entry, data: JsonObject) -> EventRecord | None:
+    if entry.event_type == "DELETED":
+        # Old ones are deleted with time; they did happen.
+        return None
+    relation = _part(data, "relation")
+    seen = _part(data, "seen")
+    phase = _text(data, "phase", "")
+    return EventRecord(
+        **_place(entry),
+        unit=_text(data, "unit"),
+        kind=EventKind(_text(data, "kind")),
+        ordinal=_number(data, "ordinal"),
+        attempt=_number(data, "attempt"),
+        state=EventState(_text(data, "state")),
+        relation=_number(relation, "number", 0),
+        endpoint=_text(relation, "endpoint", ""),
+        is_peer=relation.get("peer") is True,
+        application=_text(relation, "application", ""),
+        remote=_text(relation, "unit", ""),
+        departing_unit=_text(relation, "departing_unit", ""),
+        storage=_text(data, "storage", ""),
+        is_mirrored=data.get("mirrored") is True,
+        is_echo=data.get("echo") is True,
+        config=_number(seen, "config", 0),
+        charm=_text(seen, "charm", ""),
+        term=_number(seen, "term", 0),
+        bag=_number(seen, "bag", 0),
+        phase=Phase(phase) if phase else None,
+    )
+
+
+def _unit(entry: Entry, data: JsonObject) -> UnitRecord:
+    storage = data.get("storage") or []
+    if not isinstance(storage, list):
+        raise TypeError("storage")
+    return UnitRecord(
+        **_place(entry),
+        name=_text(data, "name"),
+        namespace=_text(data, "namespace"),
+        life=Life(_text(data, "life")),
+        storage=tuple(str(name) for name in storage),
+        is_forced=data.get("forced") is True,
+    )
+
+
+def _application(entry: Entry, data: JsonObject) -> ApplicationRecord:
+    return ApplicationRecord(
+        **_place(entry),
+        name=_text(data, "name"),
+        namespace=_text(data, "namespace"),
+        life=Life(_text(data, "life")),
+        charm=_text(data, "charm"),
+        profile=Profile(_text(data, "profile")),
+        config_version=_number(data, "config_version"),
+        leader=_text(data, "leader", ""),
+        term=_number(data, "term"),
+        announced_term=_number(data, "announced_term"),
+    )
+
+
+def _relation(entry: Entry, data: JsonObject) -> RelationRecord:
+    ends = data["ends"]
+    if not isinstance(ends, list):
+        raise TypeError("ends")
+    return RelationRecord(
+        **_place(entry),
+        number=_number(data, "number"),
+        namespace=_text(data, "namespace"),
+        is_peer=data.get("peer") is True,
+        life=Life(_text(data, "life")),
+        ends=tuple((_text(end, "application"), _text(end, "endpoint")) for end in ends if isinstance(end, dict)),
+    )
+
+
+class _Placed(TypedDict):
+    revision: int
+    change: str
+    resource_id: str
+    parent_id: str
+
+
+def _place(entry: Entry) -> _Placed:
+    return {
+        "revision": entry.revision,
+        "change": entry.event_type,
+        "resource_id": entry.resource_id,
+        "parent_id": entry.parent_id,
+    }
+
+
+def _part(data: JsonObject, name: str) -> JsonObject:
+    value = data.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(name)
+    return value
+
+
+def _text(data: JsonObject, name: str, default: str | None = None) -> str:
+    value = data[name] if default is None else data.get(name, default)
+    if not isinstance(value, str):
+        raise TypeError(name)
+    return value
+
+
+def _number(data: JsonObject, name: str, default: int | None = None) -> int:
+    value = data[name] if default is None else data.get(name, default)
+    if not isinstance(value, int):
+        raise TypeError(name)
+    return value

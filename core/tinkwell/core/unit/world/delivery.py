@@ -1,0 +1,205 @@
+"""What agents ask of a world: the next event of a unit, and what became of the one that it has.
+
+Elections take place before a grant, and never within a commit.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tinkwell.core import errors
+from tinkwell.core.unit import change as rule
+from tinkwell.core.unit import leadership, resolve, sight
+from tinkwell.core.unit.advance import advance
+from tinkwell.core.unit.effect import BagEdit, Effects
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner, Verdict
+from tinkwell.core.unit.ledger import Written
+from tinkwell.core.unit.verdict import verdict
+from tinkwell.core.unit.view import View
+from tinkwell.core.unit.world import change, log
+from tinkwell.core.unit.world import sight as world_sight
+from tinkwell.core.unit.world.state import Application, Bag, Running, State, Unit
+
+LOST = "the attempt was lost twice"
+
+
+def grant(state: State, unit: Unit, *, may_retry: bool = True) -> Running | None:
+    """Return the event that a unit is to run: the one in flight, or the next one; None if nothing is due.
+
+    One that has failed or was lost is judged first. It is tried again if its ground stands; if it has failed only with
+    `may_retry`, otherwise None is returned.
+    """
+    elect(state, state.applications[unit.application])
+    running = unit.running
+    if running is not None and running.state is EventState.RUNNING and not running.is_lost:
+        return running
+    if running is not None:
+        view = world_sight.view(state, unit)
+        match verdict(running.event, unit.ledger, view):
+            case Verdict.RETRY:
+                is_waiting = running.state is EventState.ERROR and not may_retry
+                return None if is_waiting else _try_again(state, unit, running, view)
+            case Verdict.SKIP:
+                change.skip_queue(state, unit)
+            case Verdict.WITHDRAW:
+                change.withdraw(state, unit)
+    started = _start(state, unit)
+    if started is None:
+        change.bury(state, unit)
+    change.reap(state)
+    return started
+
+
+def _try_again(state: State, unit: Unit, running: Running, view: View) -> Running:
+    event = sight.sighted(running.event, view, has_failed=running.state is EventState.ERROR)
+    again = replace(
+        running, event=event, attempt=running.attempt + 1, state=EventState.RUNNING, message="", is_lost=False
+    )
+    return _run(state, unit, again, view)
+
+
+def _start(state: State, unit: Unit) -> Running | None:
+    """Start the next event. Where the setup asks who leads and nobody does, an election has to come first."""
+    view = world_sight.view(state, unit)
+    event = resolve.next_event(unit.ledger, view)
+    if event is None:
+        return None
+    if event.kind is EventKind.UPDATE_STATUS:
+        unit.is_tick_due = False
+    return _run(state, unit, change.numbered(state, unit, event), view)
+
+
+def _run(state: State, unit: Unit, running: Running, view: View) -> Running:
+    change.apply(state, unit, rule.granted(running.event, view))
+    unit.running = replace(running, phase=unit.phase)
+    log.write_event(state, unit, unit.running)
+    return unit.running
+
+
+def commit(state: State, unit: Unit, effects: Effects) -> Running | None:
+    """Commit the event that runs, with its effects, and start the next one.
+
+    Raises:
+        IllegalTransition: no event runs.
+        CommitRefused: an effect is not allowed; then the event is in ERROR.
+        NotLeader: it wrote its application's bag, and its term is over; then the attempt is lost.
+    """
+    running = _running(unit)
+    view = world_sight.view(state, unit)
+    application = state.applications[unit.application]
+    if any(each.owner is Owner.APPLICATION for each in effects.bags) and not _leads(unit, view, effects):
+        lose(state, unit)
+        raise errors.NotLeader(unit.name, leader=view.leader)
+    try:
+        _check(unit, running, effects, view)
+    except errors.CommitRefused as error:
+        fail(state, unit, str(error))
+        raise
+    written = _write(state, unit, application, effects.bags)
+    _keep(state, unit, effects)
+    is_queued = len(effects.deferred), len(effects.consumed)
+    ended = replace(running, state=EventState.COMMITTED, deferred=is_queued[0], consumed=is_queued[1])
+    unit.ledger = advance(unit.ledger, running.event, view, written)
+    change.end(state, unit, ended)
+    if running.event.kind is EventKind.STORAGE_ATTACHED:
+        change.attached(state, running.event.storage)
+    change.apply(state, unit, rule.committed(running.event, view))
+    change.release_unattached(state, unit)
+    started = None
+    if unit.life is not Life.DEAD and not resolve.awaits_leader(unit.ledger, world_sight.view(state, unit)):
+        started = _start(state, unit)
+    change.reap(state)
+    return started
+
+
+def _leads(unit: Unit, view: View, effects: Effects) -> bool:
+    return view.leads and view.term == effects.term
+
+
+def fail(state: State, unit: Unit, message: str) -> None:
+    """Have the event that runs be in ERROR. Raises IllegalTransition if none runs."""
+    unit.running = replace(_running(unit), state=EventState.ERROR, message=message, is_lost=False)
+    log.write_event(state, unit, unit.running)
+
+
+def lose(state: State, unit: Unit) -> None:
+    """Have the attempt that runs be lost: the next grant tries again. A second loss in a row is an ERROR."""
+    running = _running(unit)
+    unit.losses += 1
+    if unit.losses > 1:
+        unit.losses = 0
+        fail(state, unit, LOST)
+    else:
+        unit.running = replace(running, is_lost=True)
+
+
+def elect(state: State, application: Application) -> str:
+    """Elect who leads where nobody does, and return who leads; nothing if nobody can."""
+    candidates = [
+        leadership.Candidate(
+            unit=unit.name, is_started=unit.ledger.started, is_live=unit.is_heard and unit.life is Life.ALIVE
+        )
+        for unit in state.units_of(application.name)
+    ]
+    leader = world_sight.leader(state, application)
+    chosen = leadership.elect(
+        candidates, application_life=application.life, leader=leader, leader_remaining_seconds=1.0 if leader else 0.0
+    )
+    if chosen:
+        application.leader = chosen
+        application.term += 1
+        log.write_application(state, application)
+    return chosen or leader
+
+
+def _running(unit: Unit) -> Running:
+    if unit.running is None or unit.running.state is not EventState.RUNNING or unit.running.is_lost:
+        raise errors.IllegalTransition(f"unit {unit.name}", "no event of it runs")
+    return unit.running
+
+
+def _check(unit: Unit, running: Running, effects: Effects, view: View) -> None:
+    """Raise CommitRefused where a bag is not the unit's to write, or a storage not the charm's."""
+    for index, edit in enumerate(effects.bags):
+        told = unit.ledger.relations.get(edit.relation)
+        is_in = edit.relation == running.event.relation or (told is not None and not told.broken)
+        if edit.relation not in view.relations or not is_in:
+            text = f"the unit is not in relation {edit.relation}; write to relations that it was told of"
+            raise errors.CommitRefused.of(f"bags[{index}].relation", text)
+
+
+def _write(state: State, unit: Unit, application: Application, edits: Iterable[BagEdit]) -> Written:
+    """Edit bags, and return which ones have changed: each is counted once, whatever number of edits it had."""
+    before: dict[tuple[int, str], dict[str, str]] = {}
+    for edit in edits:
+        owner = unit.name if edit.owner is Owner.UNIT else application.name
+        bag = state.relations[edit.relation].bags.setdefault(owner, Bag())
+        before.setdefault((edit.relation, owner), dict(bag.data))
+        edited = {**bag.data, **edit.edits}
+        bag.data = {key: text for key, text in edited.items() if text is not None}
+    own, peer_application = set(), set()
+    for (number, owner), former in before.items():
+        relation = state.relations[number]
+        bag = relation.bags[owner]
+        if bag.data == former:
+            continue
+        bag.version += 1
+        keys = {key for key in bag.data.keys() | former.keys() if bag.data.get(key) != former.get(key)}
+        log.write_bag(state, relation, owner, keys)
+        if owner == unit.name:
+            own.add(number)
+        elif relation.is_peer:
+            peer_application.add(number)
+    return Written(own=frozenset(own), peer_application=frozenset(peer_application))
+
+
+def _keep(state: State, unit: Unit, effects: Effects) -> None:
+    """Apply the effects that nobody but the unit sees."""
+    kept = {**unit.state, **effects.state}
+    unit.state = {key: text for key, text in kept.items() if text is not None}
+    unit.ports = (unit.ports | set(effects.opened)) - set(effects.closed)
+    unit.notices = [each for each in unit.notices if each not in effects.consumed]
+    unit.notices += [each for each in effects.deferred if not _is_waiting(unit, each.handler, each.event)]
+
+
+def _is_waiting(unit: Unit, handler: str, event: str) -> bool:
+    return any((each.handler, each.event) == (handler, event) for each in unit.notices)

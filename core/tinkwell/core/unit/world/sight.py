@@ -1,0 +1,90 @@
+"""What a unit sees of a world: the view that its next event is found by."""
+
+from collections.abc import Mapping
+
+from tinkwell.core.unit import relation as rule
+from tinkwell.core.unit.kinds import EventKind, Life, Membership
+from tinkwell.core.unit.view import MemberView, RelationView, View
+from tinkwell.core.unit.world.state import Application, Relation, State, Unit
+
+
+def view(state: State, unit: Unit) -> View:
+    """Return everything that a unit's next event depends on beside its ledger, as it is now."""
+    application = state.applications[unit.application]
+    return View(
+        unit=unit.name,
+        application=application.name,
+        profile=application.profile,
+        life=unit.life,
+        phase=unit.phase,
+        application_life=application.life,
+        config_version=application.config_version,
+        charm=application.charm.digest,
+        code=unit.code,
+        is_held=unit.is_held,
+        leader=leader(state, application),
+        term=application.term,
+        announced_term=application.announced_term,
+        requests=unit.asked,
+        storages={each.name: each.life for each in state.storages_of(unit.name)},
+        is_tick_due=unit.is_tick_due,
+        relations=_relations(state, unit, application),
+    )
+
+
+def leader(state: State, application: Application) -> str:
+    """Return the name of the unit that leads, or nothing: who is not heard any more does not."""
+    unit = state.units.get(application.leader)
+    return unit.name if unit is not None and unit.is_heard and unit.life is not Life.DEAD else ""
+
+
+def _relations(state: State, unit: Unit, application: Application) -> Mapping[int, RelationView]:
+    known = application.charms[unit.ledger.charm_seen or unit.code or application.charm.digest]
+    return {
+        relation.number: _relation(state, unit, relation)
+        for relation in state.relations_of(application.name)
+        # What only a newer charm declares comes into sight with upgrade-charm.
+        if relation.ends[application.name] in known.endpoints or relation.number in unit.ledger.relations
+    }
+
+
+def _relation(state: State, unit: Unit, relation: Relation) -> RelationView:
+    other = relation.other(unit.application)
+    own = relation.members.get(unit.name)
+    return RelationView(
+        number=relation.number,
+        endpoint=relation.ends[unit.application],
+        application=other,
+        is_peer=relation.is_peer,
+        life=relation.life,
+        application_life=state.applications[other].life,
+        application_version=relation.version(other),
+        own_version=relation.version(unit.name),
+        membership=own.membership if own else None,
+        entered=own.entered if own else 0,
+        members={
+            each: MemberView(
+                application=state.units[each].application,
+                version=relation.version(each),
+                entered=member.entered,
+                membership=member.membership,
+                is_leaving=state.units[each].life is not Life.ALIVE,
+                owes=_owes(state.units[each], relation, member.membership),
+                is_forced=state.units[each].is_forced,
+            )
+            for each, member in relation.members.items()
+            if each != unit.name
+        },
+    )
+
+
+def _owes(unit: Unit, relation: Relation, membership: Membership) -> bool:
+    """Whether a unit has still to be told of somebody's leaving, or that the relation is broken."""
+    told = unit.ledger.relations.get(relation.number)
+    if told is None or not rule.is_open(told) or membership is Membership.LEFT:
+        return False
+    # Of whom it is just being told that he joined it will be told that he departed.
+    running = unit.running.event if unit.running else None
+    is_joining = running is not None and running.kind is EventKind.RELATION_JOINED
+    is_joining = is_joining and running is not None and running.relation == relation.number
+    return not relation.is_peer or rule.has_members(told) or is_joining
