@@ -173,6 +173,13 @@ class Model:
         """Return the bag of a unit, such as `web/0`, or of an application."""
         return dict(self._world.bag(relation, owner))
 
+    def storage(self, unit: str, name: str) -> Path:
+        """Return the folder of the first storage that a unit has of a name, such as `data`. Raises `KeyError`."""
+        found = [each for each, of in self._world.storages.items() if of.unit == unit and of.kind == name]
+        if not found:
+            raise KeyError(f"{unit} has no storage {name}")
+        return self._folder / min(found, key=names.order)
+
     def deferred(self, unit: str) -> list[str]:
         """Return the events that a unit has put off, in order, as `events` has them."""
         return [_told(notice.read(each.event)) for each in self._world.units[unit].notices]
