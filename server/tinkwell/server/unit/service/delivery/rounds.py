@@ -6,6 +6,7 @@ Every server does it, and what one has done the others do not find any more.
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable
 
 from tinkwell.core import errors
 from tinkwell.server.unit.service.delivery.election import Elections
@@ -19,12 +20,21 @@ ACTOR = "units"
 
 
 class Rounds:
-    """Elects, reaps, and names units that are overdue, each time that has passed."""
+    """Forces units out, elects, reaps, and names units that are overdue, each time that has passed."""
 
-    def __init__(self, elections: Elections, reaping: Reaping, wakes: Wakes, *, interval_seconds: float) -> None:
+    def __init__(
+        self,
+        elections: Elections,
+        reaping: Reaping,
+        wakes: Wakes,
+        *,
+        force_due: Callable[[], Awaitable[None]],
+        interval_seconds: float,
+    ) -> None:
         self._elections = elections
         self._reaping = reaping
         self._wakes = wakes
+        self._force_due = force_due
         self._interval_seconds = interval_seconds
 
     async def run(self) -> None:
@@ -41,6 +51,7 @@ class Rounds:
 
     async def run_once(self) -> None:
         """Make one round. Raises `errors.TinkwellError`."""
+        await self._force_due()
         await self._elections.hold_all(actor=ACTOR)
         await self._reaping.run(actor=ACTOR)
         await self._wakes.name_overdue()

@@ -33,7 +33,7 @@ class Offer:
     applications: Sequence[str] = ()
 
 
-class Service:
+class ServingService:
     """Lets agents listen."""
 
     def __init__(self, database: Database, reaping: Reaping, wakes: Wakes) -> None:
@@ -41,8 +41,10 @@ class Service:
         self._reaping = reaping
         self._wakes = wakes
 
-    async def watch(self, offer: Offer, lease_token: int, *, actor: str) -> AsyncGenerator[list[str], None]:
-        """Yield ids of units that may have something due, all of the agent's at once in the first batches.
+    async def watch(
+        self, offer: Offer, lease_token: int, *, actor: str
+    ) -> AsyncGenerator[tuple[list[str], bool], None]:
+        """Yield ids of units that may have something due, and whether that is the last of those that are named at first.
 
         Raises `errors.InvalidField`, `errors.LeaseLost`, `errors.LimitReached`, `errors.Unavailable`.
         """

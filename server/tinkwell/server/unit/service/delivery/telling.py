@@ -86,10 +86,10 @@ class Telling:
         if count > MAX_LINES:
             raise errors.InvalidField.of("lines", f"there are {count:,}; at most {MAX_LINES:,} may come at once")
 
-    async def append(self, unit_id: str, lines: Sequence[NewLine], *, lease_token: int, actor: str) -> None:
-        """Add lines to a unit's log; one that is there is left as it is, and one that is beyond the limit is left out.
+    async def append(self, unit_id: str, lines: Sequence[NewLine], *, lease_token: int, actor: str) -> int:
+        """Add lines to a unit's log, and return how many were accepted: one that is there is left as it is.
 
-        Raises `errors.InvalidField`, `errors.NotFound` and `errors.LeaseLost`.
+        Lines beyond the limit are left out. Raises `errors.InvalidField`, `errors.NotFound` and `errors.LeaseLost`.
         """
         unit_id = parse.parse_uuid("unit_id", unit_id)
         fence.parse_token(lease_token)
@@ -107,6 +107,7 @@ class Telling:
 
         if kept:
             await self._database.write(work, actor=actor)
+        return len(kept)
 
     async def read_bag(self, event_id: str, *, relation: int, owner: str, lease_token: int) -> Bag:
         """Return a bag that the unit of a running event may read; an owner that says nothing has an empty one.
