@@ -8,9 +8,9 @@ from tinkwell.core import errors
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
 from tinkwell.core.unit.kinds import CharmKind, Owner
 from tinkwell.core.value import parse
+from tinkwell.server.unit.service.agent.serving import Offer
+from tinkwell.server.unit.service.agent.telling import Status
 from tinkwell.server.unit.service.delivery.record import Grant, Next, NoEvent, OwnRelation
-from tinkwell.server.unit.service.delivery.serving import Offer
-from tinkwell.server.unit.service.delivery.telling import Status
 from tinkwell.server.unit.store.agent.own import Bag
 from tinkwell.server.unit.store.agent.told import NewLine
 
@@ -27,9 +27,9 @@ def offer(request: pb.WatchUnitsRequest) -> Offer:
         kinds=[_CHARM_KINDS[number] for number in request.kinds],
         machines=list(request.machines),
         is_anywhere=request.is_anywhere,
-        charms=list(request.charms),
+        charms=[request.charm] if request.charm else [],
         namespace=request.namespace,
-        applications=list(request.applications),
+        applications=[request.application] if request.application else [],
     )
 
 
@@ -112,7 +112,7 @@ def status(source: application_pb.UnitStatus) -> Status:
 def lines(source: Iterable[application_pb.UnitLogLine]) -> list[NewLine]:
     """Read lines of a log."""
     return [
-        NewLine(event_id=each.event_id, attempt=each.attempt, number=each.number, level=each.level, text=each.text)
+        NewLine(ordinal=each.ordinal, attempt=each.attempt, number=each.number, level=each.level, text=each.text)
         for each in source
     ]
 

@@ -8,31 +8,29 @@ from tinkwell.api.v1 import unit_service_pb2_grpc
 from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.unit.api import agent_message as message
-from tinkwell.server.unit.service.delivery.delivery import DeliveryService
+from tinkwell.server.unit.service.agent.service import AgentService
 
 
 class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
     """Translates between protobuf and the service."""
 
-    def __init__(self, delivery: DeliveryService) -> None:
-        self._delivery = delivery
+    def __init__(self, service: AgentService) -> None:
+        self._service = service
 
     async def WatchUnits(
         self, request: pb.WatchUnitsRequest, context: Context
     ) -> AsyncGenerator[pb.WatchUnitsResponse, None]:
-        watched = self._delivery.serving.watch(message.offer(request), request.lease_token, actor=auth.actor(context))
+        watched = self._service.serving.watch(message.offer(request), request.lease_token, actor=auth.actor(context))
         async with contextlib.aclosing(watched) as batches:
             async for unit_ids, is_created in batches:
                 yield pb.WatchUnitsResponse(unit_ids=unit_ids, created=is_created)
 
     async def NextEvent(self, request: pb.NextEventRequest, context: Context) -> pb.NextEventResponse:
-        found = await self._delivery.granting.next_event(
-            request.unit_id, request.lease_token, actor=auth.actor(context)
-        )
+        found = await self._service.granting.next_event(request.unit_id, request.lease_token, actor=auth.actor(context))
         return message.following(found)
 
     async def CommitEvent(self, request: pb.CommitEventRequest, context: Context) -> pb.CommitEventResponse:
-        found = await self._delivery.committing.commit(
+        found = await self._service.committing.commit(
             request.event_id,
             request.attempt,
             message.effects(request.effects),
@@ -43,7 +41,7 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
         return pb.CommitEventResponse(next=message.following(found))
 
     async def FailEvent(self, request: pb.FailEventRequest, context: Context) -> pb.FailEventResponse:
-        found = await self._delivery.committing.fail(
+        found = await self._service.committing.fail(
             request.event_id,
             request.attempt,
             message=request.message,
@@ -54,14 +52,14 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
         return pb.FailEventResponse(next=message.following(found))
 
     async def ReadBag(self, request: pb.ReadBagRequest, context: Context) -> pb.ReadBagResponse:
-        found = await self._delivery.telling.read_bag(
+        found = await self._service.telling.read_bag(
             request.event_id, relation=request.relation, owner=request.owner, lease_token=request.lease_token
         )
         return pb.ReadBagResponse(bag=message.bag(found))
 
     async def SetStatus(self, request: pb.SetStatusRequest, context: Context) -> pb.SetStatusResponse:
         has_application = request.HasField("application_status")
-        await self._delivery.telling.set_status(
+        await self._service.telling.set_status(
             request.unit_id,
             status=message.status(request.status) if request.HasField("status") else None,
             application_status=message.status(request.application_status) if has_application else None,
@@ -72,8 +70,8 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
         return pb.SetStatusResponse()
 
     async def AppendLogs(self, request: pb.AppendUnitLogsRequest, context: Context) -> pb.AppendUnitLogsResponse:
-        self._delivery.telling.check_count(len(request.lines))
-        accepted = await self._delivery.telling.append(
+        self._service.telling.check_count(len(request.lines))
+        accepted = await self._service.telling.append(
             request.unit_id,
             message.lines(request.lines),
             lease_token=request.lease_token,
@@ -84,7 +82,7 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
     async def FetchCharm(
         self, request: pb.FetchCharmRequest, context: Context
     ) -> AsyncGenerator[pb.FetchCharmResponse, None]:
-        parts = self._delivery.telling.fetch_charm(request.digest, lease_token=request.lease_token)
+        parts = self._service.telling.fetch_charm(request.digest, lease_token=request.lease_token)
         async with contextlib.aclosing(parts):
             async for data in parts:
                 yield pb.FetchCharmResponse(data=data)

@@ -8,8 +8,8 @@ from tinkwell.api.v1 import event_service_pb2
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.server.log.watching import Now, WatchService
-from tinkwell.server.unit.service.delivery import touched
-from tinkwell.server.unit.service.delivery.wake import Wakes
+from tinkwell.server.unit.service.agent import touched
+from tinkwell.server.unit.service.agent.wake import Wakes
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from tinkwell.core.unit.effect import Effects
 from tinkwell.core.unit.kinds import EventKind, EventState
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
 from tinkwell.server.unit.service.delivery.granting import TRIES
-from tinkwell.server.unit.service.delivery.reaping import Reaping
 from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
 from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
 from tinkwell.server.unit.store import delivery

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Collection, Iterator
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.server.database.database import Database
-from tinkwell.server.unit.service.delivery.touched import Touched
+from tinkwell.server.unit.service.agent.touched import Touched
 from tinkwell.server.unit.store.agent import wake
 from tinkwell.server.unit.store.agent.wake import Found, Serving
 

@@ -9,9 +9,9 @@ import random
 from collections.abc import Awaitable, Callable
 
 from tinkwell.core import errors
-from tinkwell.server.unit.service.delivery.election import Elections
-from tinkwell.server.unit.service.delivery.reaping import Reaping
-from tinkwell.server.unit.service.delivery.wake import Wakes
+from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.agent.wake import Wakes
 
 logger = logging.getLogger(__name__)
 
@@ -20,21 +20,14 @@ ACTOR = "units"
 
 
 class Rounds:
-    """Forces units out, elects, reaps, and names units that are overdue, each time that has passed."""
+    """Elects, reaps, and names units that are overdue, each time that has passed."""
 
-    def __init__(
-        self,
-        elections: Elections,
-        reaping: Reaping,
-        wakes: Wakes,
-        *,
-        force_due: Callable[[], Awaitable[None]],
-        interval_seconds: float,
-    ) -> None:
+    def __init__(self, elections: Elections, reaping: Reaping, wakes: Wakes, *, interval_seconds: float) -> None:
         self._elections = elections
         self._reaping = reaping
         self._wakes = wakes
-        self._force_due = force_due
+        # What else there is to do in each round: whoever needs that adds it.
+        self.others: list[Callable[[], Awaitable[None]]] = []
         self._interval_seconds = interval_seconds
 
     async def run(self) -> None:
@@ -51,7 +44,8 @@ class Rounds:
 
     async def run_once(self) -> None:
         """Make one round. Raises `errors.TinkwellError`."""
-        await self._force_due()
+        for other in self.others:
+            await other()
         await self._elections.hold_all(actor=ACTOR)
         await self._reaping.run(actor=ACTOR)
         await self._wakes.name_overdue()

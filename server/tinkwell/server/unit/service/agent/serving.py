@@ -9,9 +9,9 @@ from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import CharmKind
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.agent.wake import Wakes
 from tinkwell.server.unit.service.delivery import fence
-from tinkwell.server.unit.service.delivery.reaping import Reaping
-from tinkwell.server.unit.service.delivery.wake import Wakes
 from tinkwell.server.unit.store.agent import hold
 from tinkwell.server.unit.store.agent.wake import Serving
 
@@ -44,7 +44,7 @@ class ServingService:
     async def watch(
         self, offer: Offer, lease_token: int, *, actor: str
     ) -> AsyncGenerator[tuple[list[str], bool], None]:
-        """Yield ids of units that may have something due, and whether that is the last of those that are named at first.
+        """Yield ids of units that may have something due, with whether they are the last of those that come at first.
 
         Raises `errors.InvalidField`, `errors.LeaseLost`, `errors.LimitReached`, `errors.Unavailable`.
         """

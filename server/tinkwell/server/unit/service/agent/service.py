@@ -3,30 +3,27 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
 
 from tinkwell.core import errors
 from tinkwell.server.database.database import Database
+from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.agent.rounds import Rounds
+from tinkwell.server.unit.service.agent.serving import ServingService
+from tinkwell.server.unit.service.agent.telling import Telling
+from tinkwell.server.unit.service.agent.wake import Wakes
 from tinkwell.server.unit.service.delivery.committing import Committing
-from tinkwell.server.unit.service.delivery.election import Elections
 from tinkwell.server.unit.service.delivery.granting import Granting
-from tinkwell.server.unit.service.delivery.reaping import Reaping
-from tinkwell.server.unit.service.delivery.rounds import Rounds
-from tinkwell.server.unit.service.delivery.serving import ServingService
-from tinkwell.server.unit.service.delivery.telling import Telling
-from tinkwell.server.unit.service.delivery.wake import Wakes
 
 logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE_SECONDS = 1.0
 
 
-class DeliveryService:
-    """UnitService. `force_due` ends the units by force whose grace is over."""
+class AgentService:
+    """UnitService. What time brings about is looked for in rounds, of which one takes at most `interval_seconds`."""
 
-    def __init__(
-        self, database: Database, *, force_due: Callable[[], Awaitable[None]], interval_seconds: float
-    ) -> None:
+    def __init__(self, database: Database, *, interval_seconds: float) -> None:
         self.wakes = Wakes(database)
         self.reaping = Reaping(database)
         elections = Elections(database)
@@ -34,9 +31,7 @@ class DeliveryService:
         self.granting = Granting(database, elections, self.reaping)
         self.committing = Committing(database, self.reaping)
         self.telling = Telling(database)
-        self.rounds = Rounds(
-            elections, self.reaping, self.wakes, force_due=force_due, interval_seconds=interval_seconds
-        )
+        self.rounds = Rounds(elections, self.reaping, self.wakes, interval_seconds=interval_seconds)
 
     async def run(self) -> None:
         """Name units that may have something due until cancelled."""

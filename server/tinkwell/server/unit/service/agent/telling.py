@@ -15,7 +15,7 @@ from tinkwell.server.unit.store.agent.own import Bag
 from tinkwell.server.unit.store.agent.told import NewLine
 
 STATUSES = ("unknown", "maintenance", "waiting", "blocked", "active")
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "STDOUT", "STDERR")
 MAX_LINES = 1_000
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
@@ -165,7 +165,7 @@ def _check_status(status: Status | None, application_status: Status | None, work
 
 
 def _check_line(checks: check.Checks, field: str, line: NewLine) -> None:
-    checks.take(parse.parse_uuid, f"{field}.event_id", line.event_id)
+    checks.take(parse.parse_int_range, f"{field}.ordinal", line.ordinal, low=1, high=_MAX_RELATION)
     checks.take(parse.parse_int_range, f"{field}.attempt", line.attempt, low=1, high=MAX_ATTEMPT)
     checks.take(parse.parse_int_range, f"{field}.number", line.number, low=1, high=MAX_ATTEMPT)
     if line.level not in LEVELS:
