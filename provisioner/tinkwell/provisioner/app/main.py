@@ -236,7 +236,8 @@ def _unit_agent(
             return settings.serves
         found = sorted([hardware.id async for hardware in server.hardware.all()])
         if len(found) > MAX_MACHINES:
-            logger.warning("units are run on %s of %s machines only: name some by --agent-for", MAX_MACHINES, len(found))
+            fields = {"served": MAX_MACHINES, "machines": len(found)}
+            logger.warning("units are run on some machines only: name others by --agent-for", extra=fields)
         return frozenset(found[:MAX_MACHINES])
 
     return unit_agent.Agent(
