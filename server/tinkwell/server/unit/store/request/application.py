@@ -14,7 +14,8 @@ from tinkwell.server.unit.store.request.record import Application, Status
 _LISTED_ROWS = 100
 _COLUMNS = """
     CAST(a.id AS text) AS id, a.version, a.namespace, a.name, a.life, a.charm, a.profile,
-    CAST(a.config AS text) AS config, a.config_version, coalesce(a.name || '/' || a.leader, '') AS leader, a.term, a.status_name, a.status_message,
+    CAST(a.config AS text) AS config, a.config_version,
+    coalesce(a.name || '/' || a.leader, '') AS leader, a.term, a.status_name, a.status_message,
     (SELECT count(*) FROM unit u WHERE u.application_id = a.id AND u.life <> 'DEAD') AS units, a.created_at,
     a.updated_at
 """

@@ -31,14 +31,19 @@ NOTICES = """
 """
 # The lines of a page come in the order of their ids, which is that in which they were stored.
 _LINE = """
-    SELECT l.id, u.name AS unit, coalesce(CAST(e.id AS text), '') AS event_id,
+    SELECT l.id, CAST(u.id AS text) AS unit_id, u.name AS unit, coalesce(CAST(e.id AS text), '') AS event_id,
            coalesce(coalesce(nullif(e.endpoint, ''), nullif(split_part(e.storage, '/', 1), '')) || '-', '')
                || coalesce(e.kind, '') AS event_name,
            l.attempt, l.number, l.level, l.line AS text, l.created_at
       FROM unit u JOIN unit_log l ON l.unit_id = u.id
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.ordinal = l.ordinal
 """
-LINES = f"{_LINE} WHERE u.id = ANY ($1::text[]::uuid[]) AND l.id > $2 ORDER BY l.id LIMIT $3"
+# Ids grow within a unit alone: a smaller one of another unit may come later.
+LINES = f"""
+    {_LINE}
+      JOIN unnest($1::text[], $2::bigint[]) AS p (unit_id, after) ON u.id = p.unit_id::uuid AND l.id > p.after
+     ORDER BY l.id LIMIT $3
+"""
 NEWEST = """
     SELECT coalesce(min(f.id), 1) - 1 FROM (
         SELECT l.id FROM unit_log l WHERE l.unit_id = ANY ($1::text[]::uuid[]) ORDER BY l.id DESC LIMIT $2
@@ -61,9 +66,9 @@ async def list_notices(fetch: Fetch, unit_id: str) -> Sequence[Notice]:
     return [Notice(**dict(row)) for row in await fetch(NOTICES, unit_id)]
 
 
-async def list_lines(fetch: Fetch, unit_ids: Sequence[str], *, after: int, limit: int) -> Sequence[LogLine]:
-    """Return the next lines that units have logged, at most so many, in the order in which they were stored."""
-    return [LogLine(**dict(row)) for row in await fetch(LINES, list(unit_ids), after, limit)]
+async def list_lines(fetch: Fetch, after: Mapping[str, int], *, limit: int) -> Sequence[LogLine]:
+    """Return the next lines that units have logged, each after a line of its own, at most so many."""
+    return [LogLine(**dict(row)) for row in await fetch(LINES, list(after.keys()), list(after.values()), limit)]
 
 
 async def find_newest(fetch: Fetch, unit_ids: Sequence[str], *, count: int) -> int:

@@ -218,6 +218,7 @@ class LogLine:
     """A line that a unit has logged; `id` grows with each."""
 
     id: int
+    unit_id: str
     unit: str
     event_id: str
     event_name: str

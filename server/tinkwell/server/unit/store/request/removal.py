@@ -46,7 +46,7 @@ _RESIGN = """
 # What it referred to may go.
 _FORGET = "DELETE FROM unit_relation WHERE unit_id = ANY ($1::text[]::uuid[])"
 _LEAVE_STORAGE = """
-    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE'
+    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false
      WHERE unit_id = ANY ($1::text[]::uuid[]) AND is_kept AND machine_id IS NOT NULL
 """
 _DROP_STORAGE = "DELETE FROM storage WHERE unit_id = ANY ($1::text[]::uuid[])"

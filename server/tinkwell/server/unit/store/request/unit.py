@@ -49,6 +49,11 @@ LOCK_ALL = """
     SELECT CAST(u.id AS text) AS id FROM unit u
      WHERE u.application_id = $1::text::uuid ORDER BY u.id FOR NO KEY UPDATE
 """
+LOCK_ALIVE = """
+    SELECT CAST(u.id AS text) AS id FROM unit u
+     WHERE u.application_id = $1::text::uuid AND u.life = 'ALIVE' ORDER BY u.id FOR NO KEY UPDATE
+"""
+_EXISTS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.id = $1::text::uuid"
 _IDS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.application_id = $1::text::uuid ORDER BY u.number"
 
 
@@ -85,6 +90,16 @@ async def lock(transaction: Transaction, namespace: str, name: str) -> Unit | No
 async def lock_all(transaction: Transaction, application_id: str) -> Sequence[str]:
     """Lock all units of an application, and return their ids."""
     return [row["id"] for row in await transaction.fetch(LOCK_ALL, application_id)]
+
+
+async def lock_alive(transaction: Transaction, application_id: str) -> Sequence[str]:
+    """Lock the units of an application that are not being removed, and return their ids."""
+    return [row["id"] for row in await transaction.fetch(LOCK_ALIVE, application_id)]
+
+
+async def exists(fetch: Fetch, unit_id: str) -> Sequence[str]:
+    """Return the id of a unit if there is still one."""
+    return [row["id"] for row in await fetch(_EXISTS, unit_id)]
 
 
 async def list_ids(fetch: Fetch, application_id: str) -> Sequence[str]:
