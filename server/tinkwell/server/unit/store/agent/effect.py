@@ -11,7 +11,7 @@ from tinkwell.core.unit.effect import Notice, Port
 from tinkwell.server.database.database import Transaction
 
 _BAGS = """
-    SELECT r.number, b.owner, b.data
+    SELECT r.number, b.owner, CAST(b.data AS text) AS data
       FROM unnest($2::bigint[], $3::text[]) AS given (number, owner)
       JOIN relation r ON r.namespace = $1 AND r.number = given.number
       JOIN relation_bag b ON b.relation_id = r.id AND b.owner = given.owner
@@ -21,7 +21,7 @@ _WRITE_BAG = """
     SELECT r.id, $3, $4::text::jsonb FROM relation r WHERE r.namespace = $1 AND r.number = $2
         ON CONFLICT (relation_id, owner) DO UPDATE SET data = excluded.data WHERE b.data <> excluded.data
 """
-_STATE = "SELECT data FROM unit_state WHERE unit_id = $1::text::uuid"
+_STATE = "SELECT CAST(data AS text) AS data FROM unit_state WHERE unit_id = $1::text::uuid"
 _WRITE_STATE = """
     INSERT INTO unit_state AS s (unit_id, data) VALUES ($1::text::uuid, $2::text::jsonb)
         ON CONFLICT (unit_id) DO UPDATE SET data = excluded.data
