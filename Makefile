@@ -61,6 +61,10 @@ chaos-releases: $(CONTRIBUTOR) ## Kill all that brings releases about for five m
 kill-releases: $(CONTRIBUTOR) ## Kill provisioners at 200 of their deeds in turn, and judge; SEED=7 POINTS=50 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.release_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
 
+.PHONY: kill-units
+kill-units: $(CONTRIBUTOR) ## Kill agents for units, or what they stand on, at 200 points in turn, and judge; SEED=7 POINTS=50 as you like
+	PYTHONPATH=tests $(BIN)/python -m support.unit_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
+
 .PHONY: fuzz
 fuzz: $(CONTRIBUTOR) ## Send 10,000 hostile messages while somebody else asks, and judge; SEED=7 MESSAGES=2000 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.fuzz $(if $(SEED),--seed $(SEED)) $(if $(MESSAGES),--messages $(MESSAGES)) $(ARGS)
