@@ -76,6 +76,8 @@ class Agent:
                 await self._serve()
                 await self._lease.end()
                 keeper.cancel()
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
         finally:
             logging.getLogger().removeHandler(handler)
             self._folder.close()
@@ -131,3 +133,9 @@ class Agent:
                     raise
                 logger.warning("units are not watched", extra={"cause": str(error)})
             await asyncio.sleep(pause.next_seconds())
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what has ended the agent; the rest was cancelled for it."""
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
