@@ -1,66 +1,72 @@
-"""Applications, units and relations as rows, for tests of what is stored, and events of units, done at once."""
+"""Applications, units and relations as rows, for tests of what is stored, and turns of units as a server takes them."""
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 import asyncpg
 
-from tinkwell.core.unit import change, resolve
+from tinkwell.core.unit import change, resolve, sight
 from tinkwell.core.unit.advance import advance
-from tinkwell.core.unit.kinds import EventState
+from tinkwell.core.unit.kinds import EventState, Verdict
 from tinkwell.core.unit.ledger import Written
 from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.core.unit.verdict import verdict
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.store import delivery
+
+T = TypeVar("T")
 
 DIGEST = "sha256:" + "0" * 64
 _CHARM = """
     INSERT INTO charm (digest, name, kind, manifest, endpoints, storages, size)
     VALUES ($1, 'any', 'SCRIPTS', '{}', $2, $3, 0)
+        ON CONFLICT (digest) DO NOTHING
 """
 _APPLICATION = """
-    INSERT INTO application (namespace, name, charm, profile) VALUES ('default', $1, $2, $3) RETURNING id::text AS id
+    INSERT INTO application (namespace, name, charm, profile) VALUES ($1, $2, $3, $4) RETURNING id::text AS id
 """
 _UNIT = """
     WITH next AS (
-        UPDATE application SET next_number = next_number + 1 WHERE namespace = 'default' AND name = $1
+        UPDATE application SET next_number = next_number + 1 WHERE namespace = $1 AND name = $2 AND life = 'ALIVE'
         RETURNING id, next_number - 1 AS number
     )
     INSERT INTO unit (namespace, application_id, number, name, is_anywhere)
-    SELECT 'default', id, number, $1 || '/' || number, true FROM next
-    RETURNING id::text AS id, name
+    SELECT $1, id, number, concat($2::text, '/', number), true FROM next
+    RETURNING id::text AS id
 """
 _RELATION = """
     WITH next AS (
-        UPDATE namespace SET next_relation = next_relation + 1 WHERE name = 'default'
-        RETURNING next_relation - 1 AS number
+        UPDATE namespace SET next_relation = next_relation + 1 WHERE name = $1 RETURNING next_relation - 1 AS number
     ), made AS (
         INSERT INTO relation (namespace, number, interface, is_peer, ends)
-        SELECT 'default', number, 'any', $2, $1::text::jsonb FROM next RETURNING id, number
+        SELECT $1, number, 'any', $3, $2::text::jsonb FROM next RETURNING id, number
     ), ends AS (
         INSERT INTO relation_end (relation_id, application_id, endpoint)
         SELECT made.id, a.id, given.endpoint
-          FROM made, jsonb_to_recordset($1::text::jsonb) AS given (application text, endpoint text)
-          JOIN application a ON a.namespace = 'default' AND a.name = given.application
+          FROM made, jsonb_to_recordset($2::text::jsonb) AS given (application text, endpoint text)
+          JOIN application a ON a.namespace = $1 AND a.name = given.application
     )
     SELECT number FROM made
 """
 _STORAGE = """
     WITH next AS (
-        UPDATE namespace SET next_storage = next_storage + 1 WHERE name = 'default' RETURNING next_storage - 1 AS number
+        UPDATE namespace SET next_storage = next_storage + 1 WHERE name = $1 RETURNING next_storage - 1 AS number
     )
     INSERT INTO storage (namespace, name, kind, number, application_id, unit_id, unit)
-    SELECT 'default', $2 || '/' || next.number, $2, next.number, u.application_id, u.id, u.name
-      FROM unit u, next WHERE u.id = $1::text::uuid
+    SELECT $1, concat($3::text, '/', next.number), $3, next.number, u.application_id, u.id, u.name
+      FROM unit u, next WHERE u.id = $2::text::uuid
     RETURNING name
 """
 _EDIT_BAG = """
     INSERT INTO relation_bag AS b (relation_id, owner, data)
-    SELECT id, $2, $3::text::jsonb FROM relation WHERE namespace = 'default' AND number = $1
+    SELECT id, $3, $4::text::jsonb FROM relation WHERE namespace = $1 AND number = $2
         ON CONFLICT (relation_id, owner) DO UPDATE SET data = excluded.data WHERE b.data <> excluded.data
     RETURNING owner
 """
+_APPLICATION_OF = "SELECT CAST(application_id AS text) AS id FROM unit WHERE id = $1::text::uuid"
+_TRIES = 20
 
 
 @dataclasses.dataclass(slots=True)
@@ -69,33 +75,33 @@ class Rows:
 
     sql: asyncpg.Connection
     database: Database
+    namespace: str = "default"
 
     async def prepare(
         self, *, endpoints: tuple[str, ...] = ("db", "cluster"), storages: tuple[str, ...] = ("data",)
     ) -> None:
         """Make the namespace, and the charm that all applications have."""
-        await self.sql.execute("INSERT INTO namespace (name) VALUES ('default')")
+        await self.sql.execute("INSERT INTO namespace (name) VALUES ($1)", self.namespace)
         await self.sql.execute(_CHARM, DIGEST, list(endpoints), list(storages))
 
     async def application(self, name: str, *, profile: str = "LITERAL") -> str:
         """Make an application without units, and return its id."""
-        found: str = await self.sql.fetchval(_APPLICATION, name, DIGEST, profile)
+        found: str = await self.sql.fetchval(_APPLICATION, self.namespace, name, DIGEST, profile)
         return found
 
     async def unit(self, application: str) -> str:
-        """Add a unit, and return its id."""
-        found: str = await self.sql.fetchval(_UNIT, application)
-        return found
+        """Add a unit, and return its id; empty where the application is not there any more."""
+        return await self.sql.fetchval(_UNIT, self.namespace, application) or ""
 
     async def relate(self, *ends: tuple[str, str]) -> int:
         """Make a relation of (application, endpoint), or a peer relation of one, and return its number."""
         text = json.dumps([{"application": application, "endpoint": endpoint} for application, endpoint in ends])
-        found: int = await self.sql.fetchval(_RELATION, text, len(ends) == 1)
+        found: int = await self.sql.fetchval(_RELATION, self.namespace, text, len(ends) == 1)
         return found
 
     async def storage(self, unit_id: str, kind: str = "data") -> str:
         """Allot a storage to a unit, and return its name."""
-        found: str = await self.sql.fetchval(_STORAGE, unit_id, kind)
+        found: str = await self.sql.fetchval(_STORAGE, self.namespace, unit_id, kind)
         return found
 
     async def load(self, unit_id: str) -> delivery.Loaded:
@@ -104,39 +110,36 @@ class Rows:
         assert loaded is not None
         return loaded
 
+    async def locked(self, unit_id: str, work: Callable[["Turn"], Awaitable[T]]) -> T | None:
+        """Work on a unit under its lock, and again if what it refers to has gone; None if there is no such unit."""
+
+        async def once(transaction: Transaction) -> T | None:
+            # Nobody asks for the revision of the last event, if there is one.
+            transaction.changed = False
+            found = await transaction.fetch(_APPLICATION_OF, unit_id)
+            if not found or not await delivery.lock_application(transaction, found[0]["id"]):
+                return None
+            if not await delivery.lock_unit(transaction, unit_id):
+                return None
+            return await work(Turn(transaction, unit_id))
+
+        for _ in range(_TRIES):
+            try:
+                return (await self.database.write(once, actor="")).value
+            except delivery.LookAgain:
+                continue
+        raise AssertionError("what it refers to goes each time")
+
     async def step(self, unit_id: str, bags: Mapping[int, Mapping[str, str]] | None = None) -> UnitEvent | None:
         """Grant a unit's next event and commit it, with edits of its own bags; None if nothing is due."""
-        application_id = (await self.load(unit_id)).application.id
 
-        async def work(transaction: Transaction) -> UnitEvent | None:
-            await delivery.lock_application(transaction, application_id)
-            await delivery.lock_unit(transaction, unit_id)
-            loaded = await delivery.load(transaction.fetch, unit_id)
-            assert loaded is not None
-            event = resolve.next_event(loaded.ledger, loaded.view)
-            if event is None:
-                return None
-            if event.relation:
-                await delivery.lock_relation(transaction, loaded.unit.namespace, event.relation)
-            event_id, _ = await delivery.write_event(
-                transaction, unit_id, delivery.NewEvent(event=event, phase=loaded.view.phase, timeout_seconds=60)
-            )
-            await delivery.apply(transaction, unit_id, change.granted(event, loaded.view))
-            granted = await delivery.load(transaction.fetch, unit_id)
-            assert granted is not None
-            assert granted.in_flight is not None
-            assert granted.in_flight.event == event
-            own = set()
-            for number, edits in (bags or {}).items():
-                if await transaction.fetch(_EDIT_BAG, number, loaded.unit.name, json.dumps(edits)):
-                    own.add(number)
-            await delivery.end_event(transaction, event_id, EventState.COMMITTED)
-            after = advance(granted.ledger, event, granted.view, Written(own=frozenset(own)))
-            await delivery.save(transaction, unit_id, granted.ledger, after)
-            await delivery.apply(transaction, unit_id, change.committed(event, granted.view))
+        async def work(turn: "Turn") -> UnitEvent | None:
+            event = await turn.grant()
+            if event is not None:
+                await turn.commit(bags)
             return event
 
-        return (await self.database.write(work, actor="")).value
+        return await self.locked(unit_id, work)
 
     async def settle(self, *unit_ids: str) -> dict[str, list[str]]:
         """Take units through their events, one each in turn, until nothing is due; return the names of each one's."""
@@ -145,9 +148,85 @@ class Rows:
         while is_busy:
             is_busy = False
             for unit_id in unit_ids:
-                if await self.sql.fetchval("SELECT life FROM unit WHERE id = $1::text::uuid", unit_id) == "DEAD":
-                    continue
                 if (event := await self.step(unit_id)) is not None:
                     told[unit_id].append(f"{event.name} {event.unit}".strip())
                     is_busy = True
         return told
+
+
+@dataclasses.dataclass(slots=True)
+class Turn:
+    """A unit that is locked, after its application."""
+
+    transaction: Transaction
+    unit_id: str
+
+    async def load(self) -> delivery.Loaded:
+        loaded = await delivery.load(self.transaction.fetch, self.unit_id)
+        assert loaded is not None
+        return loaded
+
+    async def grant(self) -> UnitEvent | None:
+        """Grant the next event if none is in flight; a unit that is owed nothing and dying ends."""
+        loaded = await self.load()
+        event = resolve.next_event(loaded.ledger, loaded.view) if loaded.in_flight is None else None
+        if event is None:
+            if loaded.in_flight is None and resolve.is_owed_nothing(loaded.ledger, loaded.view):
+                await delivery.apply(self.transaction, self.unit_id, change.ended(loaded.view))
+            return None
+        await delivery.apply(self.transaction, self.unit_id, change.granted(event, loaded.view))
+        new = delivery.NewEvent(event=event, phase=loaded.view.phase, timeout_seconds=60)
+        await delivery.write_event(self.transaction, self.unit_id, new)
+        return event
+
+    async def commit(self, bags: Mapping[int, Mapping[str, str]] | None = None) -> None:
+        """Commit what is in flight, with what the unit says in relations from now on."""
+        loaded = await self.load()
+        flight = loaded.in_flight
+        assert flight is not None
+        if flight.event.relation:
+            await delivery.lock_relation(self.transaction, loaded.unit.namespace, flight.event.relation)
+            loaded = await self.load()
+        own = set()
+        for number, edits in (bags or {}).items():
+            values = (loaded.unit.namespace, number, loaded.unit.name, json.dumps(edits))
+            if await self.transaction.fetch(_EDIT_BAG, *values):
+                own.add(number)
+        await delivery.end_event(self.transaction, flight.id, EventState.COMMITTED)
+        await self._pass(loaded, flight.event, Written(own=frozenset(own)))
+
+    async def fail(self) -> None:
+        """Let what is in flight have failed."""
+        flight = (await self.load()).in_flight
+        assert flight is not None
+        await delivery.end_event(self.transaction, flight.id, EventState.ERROR, message="no", retry_in_seconds=1.0)
+
+    async def judge(self) -> None:
+        """Do to an event that failed what the verdict says."""
+        loaded = await self.load()
+        flight = loaded.in_flight
+        assert flight is not None
+        match verdict(flight.event, loaded.ledger, loaded.view):
+            case Verdict.RETRY:
+                event = sight.sighted(flight.event, loaded.view, has_failed=True)
+                await delivery.apply(self.transaction, self.unit_id, change.granted(event, loaded.view))
+                await delivery.retry_event(self.transaction, flight.id, event, lease_token=0, timeout_seconds=60)
+            case Verdict.WITHDRAW:
+                await delivery.end_event(self.transaction, flight.id, EventState.WITHDRAWN)
+                await delivery.apply(self.transaction, self.unit_id, change.withdrawn(flight.event))
+            case Verdict.SKIP:
+                await delivery.end_event(self.transaction, flight.id, EventState.SKIPPED)
+                await self._pass(loaded, flight.event, Written())
+
+    async def force(self) -> None:
+        """End the unit whatever it is owed."""
+        loaded = await self.load()
+        if loaded.in_flight is not None:
+            await delivery.end_event(self.transaction, loaded.in_flight.id, EventState.ABANDONED)
+        await self.transaction.fetch("UPDATE unit SET is_forced = true WHERE id = $1::text::uuid", self.unit_id)
+        await delivery.apply(self.transaction, self.unit_id, change.ended(loaded.view))
+
+    async def _pass(self, loaded: delivery.Loaded, event: UnitEvent, written: Written) -> None:
+        after = advance(loaded.ledger, event, loaded.view, written)
+        await delivery.save(self.transaction, self.unit_id, loaded.ledger, after)
+        await delivery.apply(self.transaction, self.unit_id, change.committed(event, loaded.view))
