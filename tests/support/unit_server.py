@@ -131,7 +131,9 @@ class UnitServer:
         assert isinstance(effects, bytes)
         number, state = int(event_id), self.state
         if (number, attempt) in [(n, a) for n, (_, a) in enumerate(state.committed)]:
-            return self._next()
+            following = self._next()
+            self._save()
+            return following
         if state.in_flight is None or state.in_flight[:2] != (number, attempt):
             raise errors.LeaseLost("the attempt is another's")
         name = state.names[number]

@@ -27,8 +27,8 @@ from tinkwell.provisioner.unit.host import Host
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE = 1_000
-# What a commit is answered where the event has ended, or has never been this attempt's to end.
-ENDED = (errors.CommitRefused, errors.LeaseLost, errors.NotFound)
+# What the end of an attempt is answered where the event has ended otherwise, or is to be heard again.
+ENDED = (errors.CommitRefused, errors.IllegalTransition, errors.NotFound)
 
 
 class Broken(Exception):

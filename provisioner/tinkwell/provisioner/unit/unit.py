@@ -61,9 +61,10 @@ class Unit:
                 following = await self._carry_out(following)
         except errors.NotFound:
             return NoEvent(reason=NoEventReason.GONE)
-        except errors.LeaseLost:
-            # It is another agent's; whoever gets a unit is woken for it.
-            return NoEvent(reason=NoEventReason.NOTHING_DUE)
+        except errors.IllegalTransition as error:
+            # It is another agent's, or not served before the stream begins. Who gets a unit is woken for it.
+            logger.debug("a unit is not to be had", extra={"unit": self._id, "cause": str(error)})
+            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=LONGEST_SECONDS)
         except errors.Error as error:
             if isinstance(error, retry.HOPELESS):
                 raise
