@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import tinkwell.client
-from support import server, waiting
+from support import waiting
 from tinkwell import charm
 from tinkwell.charm import description
 from tinkwell.charm.agent.agent import Agent, Wanted
@@ -51,15 +50,6 @@ class Page(charm.Charm):
         await asyncio.to_thread((self.site.one().path / "text").write_text, event.remote["text"])
         self.status = charm.Active(event.remote["text"])
         return None
-
-
-@pytest.fixture
-async def client(database_url: str) -> AsyncIterator[Client]:
-    async with (
-        server.running(database_url, lease_seconds=6) as running,
-        tinkwell.client.connect(running.address) as connected,
-    ):
-        yield connected
 
 
 @contextlib.asynccontextmanager
