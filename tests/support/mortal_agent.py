@@ -79,7 +79,9 @@ async def live(made: UnitServer, folder: Path) -> None:
         return frozenset()
 
     keeper = Keeper(made, owner="o", engine="e")
-    running = agent.Agent(api=made, lease=keeper, path=folder / "units", machines=no_machines)
+    running = agent.Agent(
+        api=made, storages=made.storages_in, lease=keeper, path=folder / "units", machines=no_machines
+    )
     tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
     try:
         await eventually(lambda: made.is_over, deadline_seconds=DEADLINE_SECONDS)

@@ -240,8 +240,12 @@ def _unit_agent(
             logger.warning("units are run on some machines only: name others by --agent-for", extra=fields)
         return frozenset(found[:MAX_MACHINES])
 
+    async def storages(namespace: str) -> frozenset[str]:
+        return frozenset([storage.name async for storage in server.applications.storages(namespace=namespace)])
+
     return unit_agent.Agent(
         api=server.units,
+        storages=storages,
         lease=keeper,
         path=directory.unit_dir,
         machines=machines,

@@ -109,7 +109,8 @@ class Execution:
     async def _prepare(self, given: Given) -> None:
         """Have nothing run that a former attempt has left, and all there that the script needs."""
         await asyncio.to_thread(script.end_former, self._folder.record)
-        for path in given.storages.values():
+        for name, path in given.storages.items():
+            await asyncio.to_thread(self._folder.note_storage, given.namespace, name)
             await asyncio.to_thread(Path(path).mkdir, 0o700, parents=True, exist_ok=True)
         if await asyncio.to_thread(self._folder.has_charm, self._grant.charm):
             return
