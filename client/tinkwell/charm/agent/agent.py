@@ -28,7 +28,7 @@ class Wanted:
     """Whose units an agent serves: those of an application, on machines (ids of hardware) or on none."""
 
     application: str
-    namespace: str = ""
+    namespace: str = "default"
     machines: tuple[str, ...] = ()
 
     @property
@@ -54,6 +54,8 @@ class Agent:
             folder=self._folder,
             charm_class=charm_class,
             digest=description.digest(charm_class),
+            namespace=wanted.namespace,
+            storages=self._storages,
             stopping=asyncio.Event(),
         )
 
@@ -108,6 +110,10 @@ class Agent:
     def _forget(self, unit_id: str, task: asyncio.Task[None]) -> None:
         del self._hosts[unit_id]
         self._tasks.discard(task)
+
+    async def _storages(self) -> frozenset[str]:
+        found = self._client.applications.storages(namespace=self._wanted.namespace)
+        return frozenset([each.name async for each in found])
 
     async def _watch(self, group: asyncio.TaskGroup) -> NoReturn:
         pause = backoff.Backoff()
