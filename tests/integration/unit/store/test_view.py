@@ -19,7 +19,7 @@ from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
 
 WRITERS = 12
-DEEDS = 8
+DEEDS = 4
 ROUNDS = int(os.environ.get("UNIT_VIEW_ROUNDS", "20"))
 
 

@@ -50,8 +50,8 @@ _TOLD = """
        FROM unit_relation t JOIN relation r ON r.id = t.relation_id
       WHERE t.unit_id = u.id) AS told
 """
-# Who leaves owes a relation the end of what it was told: as long as it is IN, and in a peer relation as long as it refers
-# to anybody. Of all others nobody asks.
+# Who leaves owes a relation the end of what it was told: as long as it is IN, and in a peer relation as long as it
+# refers to anybody. Of all others nobody asks.
 _OWES = """
     x.life = 'DYING'
     AND CASE WHEN r.is_peer THEN EXISTS (SELECT FROM unit_member k WHERE k.unit_id = x.id AND k.relation_id = r.id)
