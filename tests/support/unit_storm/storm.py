@@ -19,18 +19,18 @@ from tinkwell.core.unit.world import Running, World
 
 APPLICATIONS = ("web", "pg", "bare")
 MOST_UNITS = 4
-_MOST_STEPS = 20_000
 _REQUESTED = (EventKind.PRE_SERIES_UPGRADE, EventKind.POST_SERIES_UPGRADE, EventKind.COLLECT_METRICS)
 
 
 class Storm:
-    """A world and what happens to it by chance. `steps` is how much happens before all come to rest."""
+    """A world and what happens to it by chance: `steps` happen, and `most_steps` until all come to rest."""
 
-    def __init__(self, *, seed: int, profile: Profile, steps: int = 220) -> None:
+    def __init__(self, *, seed: int, profile: Profile, steps: int = 220, most_steps: int = 20_000) -> None:
         self.world = World()
         self._chance = random.Random(f"{profile} {seed}")
         self._profile = profile
         self._steps = steps
+        self._most_steps = most_steps
         self._versions: dict[str, int] = {}
         self._requests: list[tuple[Callable[[], object], int]] = [
             (self._deploy, 8),
@@ -69,7 +69,7 @@ class Storm:
         for unit in self._units():
             self.world.hear(unit)
             self.world.hold(unit, is_held=False)
-        for _ in range(_MOST_STEPS):
+        for _ in range(self._most_steps):
             for application in self.world.applications:
                 self.world.elect(application)
             units = [unit for unit in self._units() if self._is_busy(unit)]
