@@ -27,7 +27,7 @@ class Scene:
 
     def told(self) -> dict[str, list[str]]:
         """Let the units run what is due, and return what each was told of the relation meanwhile."""
-        while units := [unit for unit in self.world.units if self.world.running(unit) or self.world.due(unit)]:
+        while units := [unit for unit in self.world.living() if self.world.is_busy(unit)]:
             unit = self._chance.choice(units)
             if self.world.running(unit):
                 self.world.commit(unit)
