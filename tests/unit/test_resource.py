@@ -42,10 +42,20 @@ PARTS_OF_RELEASE = (
     ResourceType.STEP,
     ResourceType.LIFECYCLE,
 )
+# All that belongs to applications is in the room of units.
+PARTS_OF_UNIT = (
+    ResourceType.NAMESPACE,
+    ResourceType.CHARM,
+    ResourceType.APPLICATION,
+    ResourceType.UNIT_EVENT,
+    ResourceType.RELATION,
+    ResourceType.STORAGE,
+)
 ROOM_OF = (
     {kind: kind.lower() for kind in KINDS}
     | {ResourceType.ACTION: "workflow"}
     | dict.fromkeys(PARTS_OF_RELEASE, "release")
+    | dict.fromkeys(PARTS_OF_UNIT, "unit")
 )
 ROOMS = sorted(set(ROOM_OF.values()))
 SERVER_ROOMS = sorted(path.parent.name for path in SERVER.glob("*/service"))
@@ -190,7 +200,7 @@ async def test_the_fake_server_answers_every_method() -> None:
         assert await services.missing(server.address) == []
 
 
-@pytest.mark.parametrize("prefix", [*map(str.lower, KINDS), "release", "unit", "relation", "tinkwell"])
+@pytest.mark.parametrize("prefix", [*map(str.lower, KINDS), "secret", "task", "tinkwell"])
 async def test_nobody_publishes_events_under_the_name_of_a_resource(prefix: str) -> None:
     name = f"{prefix}.created"
     real = EventService(cast("Database", None))

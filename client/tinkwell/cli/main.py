@@ -37,6 +37,16 @@ RESOURCES = (
     Component(
         "chart", "tinkwell.cli.chart.commands:chart", "Charts: what releases are made of, and what is wrong with them."
     ),
+    Component(
+        "app", "tinkwell.cli.unit.application:app", "Applications: charms that run as units, related to each other."
+    ),
+    Component("unit", "tinkwell.cli.unit.commands:unit", "Units: what each one was told, and why it is as it is."),
+    Component("charm", "tinkwell.cli.unit.charm:charm", "Charms: what units run, and what it declares."),
+    Component(
+        "namespace",
+        "tinkwell.cli.unit.namespace:namespace",
+        "Namespaces: the settings of applications that belong together.",
+    ),
     Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
 )
 _SHELL = (

@@ -1,0 +1,1 @@
+"""The commands for applications, their units, charms and namespaces."""

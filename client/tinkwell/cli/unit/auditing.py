@@ -1,0 +1,107 @@
+"""Judging the events of units by the invariants of their lives, from what Watch shows."""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.unit.invariant import CHECKS, Violation, gather, judge
+
+if TYPE_CHECKING:
+    from tinkwell.client import Client, Event, Watch
+
+_TYPES = (
+    ResourceType.APPLICATION,
+    ResourceType.UNIT,
+    ResourceType.UNIT_EVENT,
+    ResourceType.RELATION,
+    ResourceType.STORAGE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an audit has found; `events` counts the entries of the log that it has seen."""
+
+    violations: tuple[Violation, ...]
+    units: int
+    events: int
+    is_whole: bool
+
+    def sentence(self) -> str:
+        """Say what was judged, and what came of it."""
+        of = f"{self.units} {'life' if self.units == 1 else 'lives'} of units, {self.events} events of the log"
+        kept = "" if self.is_whole else "; what began before the oldest event that is kept is left out"
+        return f"{len(CHECKS)} rules over {of}: {len(self.violations) or 'no'} violations{kept}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as a JSON object."""
+        return {
+            "units": self.units,
+            "events": self.events,
+            "whole": self.is_whole,
+            "violations": [
+                {
+                    "invariant": each.invariant,
+                    "subject": each.subject,
+                    "revision": each.revision,
+                    "text": each.text,
+                }
+                for each in self.violations
+            ],
+        }
+
+
+async def audit(client: "Client", namespace: str, names: Sequence[str]) -> Report:
+    """Judge all that the log still has of a namespace; `names` of applications and units choose what is told of it."""
+    entries, is_whole = await _entries(client)
+    history = gather(entries, namespace=namespace)
+    found = tuple(each for each in judge(history) if not names or _is_about(each.subject, names))
+    return Report(found, units=len(history.units), events=len(entries), is_whole=is_whole)
+
+
+def _is_about(subject: str, names: Sequence[str]) -> bool:
+    first = subject.partition(" ")[0]
+    return first in names or first.rpartition("/")[0] in names
+
+
+async def _entries(client: "Client") -> "tuple[list[Event], bool]":
+    """Read what is kept of the log up to its end as it is now, and whether that is all of it."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    tail, oldest = await _tail(client), 1
+    while True:
+        try:
+            return await _read(client, oldest, tail), oldest == 1
+        except errors.Compacted as error:
+            oldest = max(error.oldest_revision, oldest + 1)
+
+
+async def _tail(client: "Client") -> int:
+    """Return the last revision of the log, 0 for an empty one."""
+    import asyncio  # it costs start-up time, see main
+
+    found: list[int] = []
+    async with client.applications.watch(now=True, on_bookmark=lambda watch: found.append(watch.revision)) as probe:
+        # The first answer says where the log ends, and asking for an event brings that out before it waits for one.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                await anext(probe)
+    return found[0] if found else 0
+
+
+async def _read(client: "Client", oldest: int, tail: int) -> "list[Event]":
+    async def stop(watch: "Watch") -> None:
+        if watch.revision >= tail:
+            await watch.aclose()
+
+    found: list[Event] = []
+    if tail < oldest:
+        return found
+    async with client.applications.watch(resource_types=_TYPES, from_revision=oldest, on_bookmark=stop) as events:
+        async for event in events:
+            if event.revision > tail:
+                break
+            found.append(event)
+    return found

@@ -1,0 +1,150 @@
+"""`tinkwell unit`: the units of applications, what they were told, and why they are as they are."""
+
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from tinkwell.cli.event import watching
+from tinkwell.cli.shell import command, duration, output, session
+from tinkwell.cli.shell import option as shell_option
+from tinkwell.cli.unit import asking, history, option, running, settling
+from tinkwell.cli.unit.application import UNIT_HEADER, unit_row
+
+if TYPE_CHECKING:
+    from tinkwell.client import Client, Unit
+
+
+@click.group(cls=command.Group)
+def unit() -> None:
+    """Units: what each one was told, and why it is as it is."""
+
+
+for each in (
+    *(history.events, history.logs, history.deferred, history.explain, history.audit),
+    *(asking.resolve, asking.prepare_upgrade, asking.finish_upgrade, asking.collect_metrics),
+    *(asking.attach, asking.detach, running.run),
+):
+    unit.add_command(each)
+
+
+@unit.command("list")
+@click.argument("name", type=option.ApplicationName(), required=False, metavar="[APPLICATION]")
+@click.option("-n", "--namespace", metavar="NAME", help="Only this namespace. [default: all, of APPLICATION default]")
+@shell_option.object_format
+@session.connected
+async def list_(client: "Client", name: str | None, namespace: str | None, output_format: output.Format) -> None:
+    """List units by namespace, application and number."""
+    found = [each async for each in client.applications.units(name or "", namespace=namespace or "")]
+    if output_format is output.Format.TABLE:
+        output.table(UNIT_HEADER, map(unit_row, found))
+    else:
+        output.objects(found, output_format)
+
+
+@unit.command()
+@option.unit
+@option.namespace
+@shell_option.object_format
+@session.connected
+async def status(client: "Client", unit_name: str, namespace: str, output_format: output.Format) -> None:
+    """Show a unit with all that is known of it."""
+    found = await client.applications.unit(unit_name, namespace=namespace)
+    if output_format is output.Format.TABLE:
+        output.fields(_fields(found))
+    else:
+        output.whole(found.to_json(), output_format)
+
+
+@unit.command()
+@option.application
+@click.argument("units", type=click.IntRange(min=1), default=1, metavar="[UNITS]")
+@option.machines
+@option.storage
+@option.namespace
+@settling.options
+@shell_option.object_format
+@session.connected
+async def add(
+    client: "Client",
+    name: str,
+    units: int,
+    places: tuple[str, ...],
+    storages: tuple[str, ...],
+    namespace: str,
+    waiting: settling.Waiting,
+    output_format: output.Format,
+) -> None:
+    """Add units to an application; their numbers were never given before."""
+    added = await client.applications.add_units(
+        name, units, storage=option.counts(storages), namespace=namespace, **option.place(places)
+    )
+    await waiting.settle(client, [name], namespace)
+    if output_format is output.Format.TABLE:
+        for each in added:
+            output.line(each.name)
+    else:
+        output.objects(added, output_format)
+
+
+@unit.command()
+@click.argument("unit_names", nargs=-1, required=True, type=option.UnitName(), metavar="UNIT...")
+@option.force
+@click.option("--grace", type=duration.Duration(), default=0.0, help="Time for the teardown before --force ends it.")
+@option.keep_storage
+@option.namespace
+@settling.options
+@session.connected
+async def remove(
+    client: "Client",
+    unit_names: tuple[str, ...],
+    force: bool,
+    grace: float,
+    keep_storage: bool,
+    namespace: str,
+    waiting: settling.Waiting,
+) -> None:
+    """Remove units: each is torn down, then forgotten."""
+    if grace and not force:
+        raise click.UsageError("--grace goes with --force")
+    for each in unit_names:
+        await client.applications.remove_unit(
+            each, force=force, grace_seconds=int(grace), keep_storage=keep_storage, namespace=namespace
+        )
+        output.line(f"{each}: is being removed")
+    await waiting.settle(client, [each.rpartition("/")[0] for each in unit_names], namespace)
+
+
+@unit.command()
+@click.argument("name", type=option.UnitName(), metavar="UNIT")
+@option.namespace
+@watching.options
+@session.streaming
+async def watch(client: "Client", name: str, namespace: str, wanted: watching.Wanted) -> None:
+    """Show what happens to the application of a unit, and so to the unit and its events.
+
+    It begins and ends as `tinkwell events watch` does.
+    """
+    found = (await client.applications.unit(name, namespace=namespace)).application_id
+    await watching.follow(client.applications.watch, wanted, resource_id=found)
+
+
+def _fields(found: "Unit") -> list[tuple[str, str]]:
+    _, place, phase, event, name, message = unit_row(found)
+    return [
+        ("UNIT", found.name),
+        ("NAMESPACE", found.namespace),
+        ("LIFE", found.life.lower()),
+        ("PHASE", phase),
+        ("MACHINE", place),
+        ("LEADER", "yes" if found.leads else ""),
+        ("EVENT", event),
+        ("STATUS", name),
+        ("MESSAGE", message),
+        ("VERSION", found.workload_version),
+        ("CHARM", found.charm),
+        ("STORAGE", ", ".join(found.storage)),
+        ("PORTS", ", ".join(f"{each.number}/{each.protocol}" for each in found.ports)),
+        ("AGENT", "alive" if found.has_agent else "none"),
+        ("ID", found.id),
+        ("CREATED", output.moment(found.created_at)),
+    ]

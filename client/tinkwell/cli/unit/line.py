@@ -1,0 +1,53 @@
+"""Units and their events in words."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tinkwell.cli.shell import duration
+from tinkwell.core.unit.kinds import EventState, Life
+
+if TYPE_CHECKING:
+    from tinkwell.client import Relation, Unit, UnitEvent
+
+
+def about(event: "UnitEvent") -> str:
+    """Give an event's name, and whom it is about: `db-relation-joined (pg/0)`."""
+    relation = event.relation
+    subject = (relation.unit or relation.application) if relation is not None else event.storage
+    return f"{event.name} ({subject})" if subject else event.name
+
+
+def running(event: "UnitEvent | None") -> str:
+    """Give the event that runs or has failed, with its attempt where that is not the first; empty for none."""
+    if event is None:
+        return ""
+    return event.name if event.attempt <= 1 else f"{event.name} (try {event.attempt})"
+
+
+def status(unit: "Unit") -> tuple[str, str]:
+    """Give a unit's status and message; an event that has failed counts more than what its charm says."""
+    event = unit.event
+    if event is None or event.state is not EventState.ERROR:
+        is_alone = not unit.has_agent and (unit.machine or unit.anywhere) and unit.life is not Life.DEAD
+        return unit.status.name, unit.status.message or ("no agent serves it now" if is_alone else "")
+    why = [event.message or "failed", again(event.retry_at)]
+    told = ", ".join(filter(None, why))
+    return "error", f"{told}; see tinkwell unit explain {unit.name}"
+
+
+def again(moment: datetime | None) -> str:
+    """Say when a failed event is tried again; empty where only a person lets it."""
+    if moment is None:
+        return ""
+    seconds = (moment - datetime.now(UTC)).total_seconds()
+    return f"again in {duration.show(seconds)}" if seconds > 0 else "again soon"
+
+
+def ago(moment: datetime | None) -> str:
+    """Say how long ago a moment was; empty for none."""
+    return "" if moment is None else duration.show((datetime.now(UTC) - moment).total_seconds())
+
+
+def ends(relation: "Relation") -> str:
+    """Give both ends of a relation, or the one of a peer relation."""
+    return " ".join(str(end) for end in relation.ends)

@@ -1,0 +1,115 @@
+"""What the commands for applications and units share: their options, and how these are read."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import rich_click as click
+
+from tinkwell.cli import failure
+from tinkwell.cli.document import files
+from tinkwell.core import errors
+from tinkwell.core.unit import limit, name
+
+namespace = click.option(
+    "-n", "--namespace", default="default", show_default=True, metavar="NAME", help="Namespace of the application."
+)
+machines = click.option(
+    "--to",
+    "places",
+    multiple=True,
+    metavar="HARDWARE|anywhere",
+    help="The id of a machine for one unit, or anywhere for no machine at all. Repeatable. "
+    "[default: where the fewest units are]",
+)
+storage = click.option(
+    "--storage",
+    "storages",
+    multiple=True,
+    metavar="NAME=COUNT",
+    help="How many instances of a storage each unit has. Repeatable. [default: the charm's minimum]",
+)
+force = click.option("--force", is_flag=True, help="End it without its teardown; what runs is killed.")
+keep_storage = click.option("--keep-storage", is_flag=True, help="Leave its storage on the machine.")
+
+ANYWHERE = "anywhere"
+
+
+class UnitName(click.ParamType[str]):
+    """The name of a unit, such as web/0."""
+
+    name = "unit"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name."""
+        try:
+            return name.parse_unit("", str(value))
+        except errors.InvalidField as error:
+            self.fail(error.violations[0].description, param, ctx)
+
+
+class ApplicationName(click.ParamType[str]):
+    """The name of an application, such as web."""
+
+    name = "application"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name."""
+        try:
+            return name.parse_application("", str(value))
+        except errors.InvalidField as error:
+            self.fail(error.violations[0].description, param, ctx)
+
+
+unit = click.argument("unit_name", type=UnitName(), metavar="UNIT")
+application = click.argument("name", type=ApplicationName(), metavar="APPLICATION")
+
+
+def place(places: Iterable[str]) -> dict[str, Any]:
+    """Give the client's arguments for `--to`."""
+    given = list(places)
+    if ANYWHERE not in given:
+        return {"machines": given, "anywhere": False}
+    if len(given) > 1:
+        raise click.UsageError("--to anywhere is for all units at once; give it alone")
+    return {"machines": (), "anywhere": True}
+
+
+def counts(storages: Iterable[str]) -> dict[str, int]:
+    """Read what `--storage` says."""
+    found = {}
+    for each in storages:
+        key, equals, count = each.partition("=")
+        if not key or (equals and not count.isdecimal()):
+            raise click.UsageError(f"--storage: {each!r} is not NAME=COUNT, such as data=1")
+        found[key] = int(count) if equals else 1
+    return found
+
+
+def settings(assignments: Iterable[str], file: str | None) -> dict[str, Any]:
+    """Unite options of a configuration: those of a YAML file, and over them those that are written NAME=VALUE."""
+    found = _of_file(file) if file is not None else {}
+    for each in assignments:
+        key, equals, value = each.partition("=")
+        if not key or not equals:
+            raise click.UsageError(f"{each!r} is not NAME=VALUE, such as workers=4")
+        found[key] = value
+    return found
+
+
+def _of_file(file: str) -> dict[str, Any]:
+    from tinkwell.core.value import position, yaml_node  # ruamel.yaml costs start-up time, see main
+
+    try:
+        documents = [yaml_node.value_of(node) for node in yaml_node.documents(_text(file))]
+    except position.Malformed as error:
+        place_ = f"line {error.position.line}, column {error.position.column}"
+        raise failure.Failure(f"{file}: {place_}: {error.description}") from error
+    match documents:
+        case [dict() as found]:
+            return dict(found)
+        case _:
+            raise failure.Failure(f"{file}: must hold one object, whose keys are options")
+
+
+def _text(file: str) -> str:
+    return files.read(file, max_bytes=limit.CONFIG_BYTES).text

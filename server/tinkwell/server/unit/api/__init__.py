@@ -1,0 +1,1 @@
+"""Applications, units and namespaces over gRPC."""

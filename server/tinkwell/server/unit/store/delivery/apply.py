@@ -1,0 +1,97 @@
+"""What a grant and a commit change outside of the ledger, as `core.unit.change` says it."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from tinkwell.core.unit import change
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.unit.store.delivery.look_again import LookAgain, look_again
+
+_RUN_CODE = "UPDATE unit SET charm = $2 WHERE id = $1::text::uuid"
+_ENTER_PHASE = "UPDATE unit SET phase = CAST($2 AS text) WHERE id = $1::text::uuid AND phase <> CAST($2 AS text)"
+_BEGIN_ENTERING = """
+    INSERT INTO relation_member (relation_id, unit_id)
+    SELECT r.id, u.id FROM unit u JOIN relation r ON r.namespace = u.namespace AND r.number = $2
+     WHERE u.id = $1::text::uuid
+        ON CONFLICT (relation_id, unit_id) DO UPDATE SET entered = relation_member.entered
+    RETURNING unit_id
+"""
+_ENTER = """
+    UPDATE relation_member m SET membership = 'IN', entered = nextval('relation_member_entered')
+      FROM unit u, relation r
+     WHERE u.id = $1::text::uuid AND r.namespace = u.namespace AND r.number = $2
+       AND m.relation_id = r.id AND m.unit_id = u.id AND m.membership = 'ENTERING'
+"""
+_FORGET_ENTERING = """
+    DELETE FROM relation_member m USING unit u, relation r
+     WHERE u.id = $1::text::uuid AND r.namespace = u.namespace AND CAST($2 AS bigint) IN (0, r.number)
+       AND m.relation_id = r.id AND m.unit_id = u.id AND m.membership = 'ENTERING'
+"""
+_LEAVE = """
+    UPDATE relation_member m SET membership = 'LEFT'
+      FROM unit u, relation r
+     WHERE u.id = $1::text::uuid AND r.namespace = u.namespace AND CAST($2 AS bigint) IN (0, r.number)
+       AND m.relation_id = r.id AND m.unit_id = u.id AND m.membership = 'IN'
+"""
+_REFER = """
+    INSERT INTO unit_member (unit_id, relation_id, member_id)
+    SELECT u.id, r.id, x.id
+      FROM unit u
+      JOIN relation r ON r.namespace = u.namespace AND r.number = $2
+      JOIN unit x ON x.namespace = u.namespace AND x.name = $3
+     WHERE u.id = $1::text::uuid
+        ON CONFLICT (unit_id, relation_id, member_id) DO UPDATE SET is_told = unit_member.is_told
+    RETURNING member_id
+"""
+_LET_GO = """
+    DELETE FROM unit_member m USING unit u, relation r, unit x
+     WHERE u.id = $1::text::uuid AND r.namespace = u.namespace AND r.number = $2
+       AND x.namespace = u.namespace AND x.name = $3
+       AND m.unit_id = u.id AND m.relation_id = r.id AND m.member_id = x.id AND NOT m.is_told
+"""
+_ANNOUNCE = """
+    UPDATE application a SET announced_term = $2 FROM unit u
+     WHERE u.id = $1::text::uuid AND a.id = u.application_id AND a.announced_term < $2
+"""
+_RESIGN = """
+    UPDATE application a SET leader = NULL, leader_until = NULL FROM unit u
+     WHERE u.id = $1::text::uuid AND a.id = u.application_id AND a.leader = u.number AND a.term = $2
+"""
+_DETACH_KEPT = """
+    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false
+     WHERE unit_id = $1::text::uuid AND name = $2 AND is_kept
+"""
+_DETACH = "DELETE FROM storage WHERE unit_id = $1::text::uuid AND name = $2"
+# Of whom it was told, nobody need be kept any more.
+_FORGET_MEMBERS = "DELETE FROM unit_member WHERE unit_id = $1::text::uuid"
+_DIE = """
+    UPDATE unit SET life = 'DEAD', phase = 'TEARDOWN', next_tick_at = NULL, force_at = NULL WHERE id = $1::text::uuid
+"""
+
+
+_STATEMENTS: Mapping[type[change.Change], tuple[str, ...]] = {
+    change.RunCode: (_RUN_CODE,),
+    change.EnterPhase: (_ENTER_PHASE,),
+    change.BeginEntering: (_BEGIN_ENTERING,),
+    change.Enter: (_ENTER,),
+    change.Leave: (_FORGET_ENTERING, _LEAVE),
+    change.Refer: (_REFER,),
+    change.LetGo: (_LET_GO,),
+    change.Announce: (_ANNOUNCE,),
+    change.Resign: (_RESIGN,),
+    change.Detach: (_DETACH_KEPT, _DETACH),
+    change.Die: (_FORGET_MEMBERS, _DIE),
+}
+
+
+async def apply(transaction: Transaction, unit_id: str, changes: Iterable[change.Change]) -> None:
+    """Write changes in their order. The unit is locked, and with `Announce` and `Resign` its application before it.
+
+    Raises `LookAgain` where what they refer to is gone.
+    """
+    for each in changes:
+        for statement in _STATEMENTS[type(each)]:
+            with look_again():
+                found = await transaction.fetch(statement, unit_id, *dataclasses.astuple(each))
+        if isinstance(each, change.Refer | change.BeginEntering) and not found:
+            raise LookAgain

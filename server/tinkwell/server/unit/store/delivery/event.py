@@ -1,0 +1,112 @@
+"""What becomes of a unit's events: granted, ended, tried again. The unit's row is locked by whoever calls these."""
+
+from tinkwell.core.unit.kinds import EventState
+from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.unit.store.delivery.row import NewEvent
+
+# How many of a unit's events are kept, beside those that its charm has deferred. They are forgotten some at a time.
+KEPT_EVENTS = 1_000
+_FORGOTTEN_AT_ONCE = 100
+
+_WRITE = """
+    WITH next AS (
+        UPDATE unit SET last_ordinal = last_ordinal + 1 WHERE id = $1::text::uuid
+        RETURNING id, namespace, application_id, name, last_ordinal
+    )
+    INSERT INTO unit_event (
+        namespace, application_id, unit_id, unit, ordinal, state, kind, relation, endpoint, remote_application,
+        remote_unit, departing_unit, storage, is_mirrored, is_echo, seen_config, seen_charm, seen_term, seen_bag,
+        lease_token, started_at, deadline_at, finished_at, is_peer, phase, cause, reason, leaving, actor)
+    SELECT next.namespace, next.application_id, next.id, next.name, next.last_ordinal, CAST($2 AS text), $3, $4, $5, $6,
+           $7, $8, $9, $10, $11, $12, $13, $14, $15,
+           $16, clock_timestamp(), clock_timestamp() + make_interval(secs => $17),
+           CASE WHEN CAST($2 AS text) <> 'RUNNING' THEN clock_timestamp() END, $18, $19, $20::text::json, $21, $22, $23
+      FROM next
+    RETURNING CAST(id AS text) AS id, ordinal
+"""
+_END = """
+    UPDATE unit_event
+       SET state = $2, message = $3, is_lost = $4, retry_at = clock_timestamp() + make_interval(secs => $5),
+           deferred = $6, consumed = $7, finished_at = clock_timestamp(), deadline_at = NULL
+     WHERE id = $1::text::uuid
+"""
+_RETRY = """
+    UPDATE unit_event
+       SET state = 'RUNNING', attempt = attempt + 1, lease_token = $2, is_lost = $3, started_at = clock_timestamp(),
+           deadline_at = clock_timestamp() + make_interval(secs => $4), retry_at = NULL, finished_at = NULL,
+           seen_config = $5, seen_charm = $6, seen_term = $7, seen_bag = $8
+     WHERE id = $1::text::uuid
+    RETURNING attempt
+"""
+_RETRY_AT = """
+    UPDATE unit_event SET retry_at = clock_timestamp() + make_interval(secs => $2) WHERE id = $1::text::uuid
+"""
+_TAKE_OVER = "UPDATE unit_event SET lease_token = $2 WHERE id = $1::text::uuid"
+_FORGET = """
+    DELETE FROM unit_event e
+     WHERE e.unit_id = $1::text::uuid AND e.ordinal <= $2 AND e.state NOT IN ('RUNNING', 'ERROR')
+       AND NOT EXISTS (SELECT FROM deferred_notice d WHERE d.unit_id = e.unit_id AND d.ordinal = e.ordinal)
+"""
+
+
+async def write_event(transaction: Transaction, unit_id: str, new: NewEvent) -> tuple[str, int]:
+    """Write an event as the unit's next one, and return its id and its ordinal."""
+    event, seen = new.event, new.event.seen
+    row = (
+        await transaction.fetch(
+            _WRITE,
+            unit_id,
+            *(new.state, event.kind, event.relation, event.endpoint, event.application, event.unit),
+            *(event.departing_unit, event.storage, event.is_mirrored, event.is_echo),
+            *(seen.config, seen.charm, seen.term, seen.bag, new.lease_token, new.timeout_seconds),
+            *(new.is_peer, new.phase, new.cause, new.reason, new.leaving, new.actor),
+        )
+    )[0]
+    if row["ordinal"] % _FORGOTTEN_AT_ONCE == 0:
+        await transaction.fetch(_FORGET, unit_id, row["ordinal"] - KEPT_EVENTS)
+    return row["id"], row["ordinal"]
+
+
+async def end_event(
+    transaction: Transaction,
+    event_id: str,
+    state: EventState,
+    *,
+    message: str = "",
+    is_lost: bool = False,
+    retry_in_seconds: float | None = None,
+    deferred: int = 0,
+    consumed: int = 0,
+) -> None:
+    """End an attempt: with ERROR, after which it is tried again in so many seconds, or for good with a final state."""
+    await transaction.fetch(_END, event_id, state, message, is_lost, retry_in_seconds, deferred, consumed)
+
+
+async def retry_event(
+    transaction: Transaction,
+    event_id: str,
+    event: UnitEvent,
+    *,
+    lease_token: int,
+    timeout_seconds: float,
+    is_lost: bool = False,
+) -> int:
+    """Begin the next attempt, which sees what `event` says, and return its number.
+
+    `is_lost`: the former attempt was, and nobody knows how far it came.
+    """
+    seen = event.seen
+    values = (lease_token, is_lost, timeout_seconds, seen.config, seen.charm, seen.term, seen.bag)
+    attempt: int = (await transaction.fetch(_RETRY, event_id, *values))[0]["attempt"]
+    return attempt
+
+
+async def retry_in(transaction: Transaction, event_id: str, seconds: float) -> None:
+    """Have an event in ERROR be tried again in so many seconds, 0 for now."""
+    await transaction.fetch(_RETRY_AT, event_id, seconds)
+
+
+async def take_over(transaction: Transaction, event_id: str, lease_token: int) -> None:
+    """Let a running attempt be held under another token, as after its agent came back."""
+    await transaction.fetch(_TAKE_OVER, event_id, lease_token)

@@ -1,0 +1,145 @@
+"""Applications: locked, made, changed, found, listed."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core.unit.kinds import Life, Profile
+from tinkwell.server.database.database import Fetch, Transaction
+from tinkwell.server.unit.store.request.record import Application, Status
+
+_LISTED_ROWS = 100
+_COLUMNS = """
+    CAST(a.id AS text) AS id, a.version, a.namespace, a.name, a.life, a.charm, a.profile,
+    CAST(a.config AS text) AS config, a.config_version,
+    coalesce(a.name || '/' || a.leader, '') AS leader, a.term, a.status_name, a.status_message,
+    (SELECT count(*) FROM unit u WHERE u.application_id = a.id AND u.life <> 'DEAD') AS units, a.created_at,
+    a.updated_at
+"""
+FIND = f"SELECT {_COLUMNS} FROM application a WHERE a.namespace = $1 AND a.name = $2"  # noqa: S608
+FIND_BY_ID = f"SELECT {_COLUMNS} FROM application a WHERE a.id = $1::text::uuid"  # noqa: S608
+LOCK = """
+    SELECT CAST(id AS text) AS id FROM application WHERE namespace = $1 AND name = ANY ($2::text[])
+     ORDER BY id FOR NO KEY UPDATE
+"""
+# A statement of its own, because it must see what was committed while the lock was waited for.
+_LOCKED = """
+    SELECT CAST(a.id AS text) AS id, a.name, a.life, a.charm, a.profile, CAST(a.config AS text) AS config,
+           a.next_number,
+           (SELECT count(*) FROM unit u WHERE u.application_id = a.id AND u.life <> 'DEAD') AS units
+      FROM application a WHERE a.namespace = $1 AND a.name = ANY ($2::text[]) ORDER BY a.id
+"""
+_INSERT = """
+    INSERT INTO application (id, namespace, name, charm, profile, config)
+    VALUES (coalesce($1::text::uuid, gen_random_uuid()), $2, $3, $4, $5, $6::text::json)
+    RETURNING CAST(id AS text) AS id
+"""
+_TAKE_NUMBERS = """
+    UPDATE application SET next_number = next_number + $2 WHERE id = $1::text::uuid RETURNING next_number - $2
+"""
+_CONFIGURE = "UPDATE application SET config = $2::text::json WHERE id = $1::text::uuid"
+_REFRESH = """
+    UPDATE application SET charm = $2, charm_revision = charm_revision + 1, config = $3::text::json
+     WHERE id = $1::text::uuid
+"""
+_MARK = """
+    UPDATE application SET life = 'DYING', removal_actor = $2 WHERE id = $1::text::uuid AND life = 'ALIVE' RETURNING id
+"""
+_LIST = sqlalchemy.text(f"""
+    SELECT {_COLUMNS} FROM application a WHERE CAST(:namespace AS text) = '' OR a.namespace = :namespace
+     ORDER BY a.namespace, a.name
+""").execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locked:
+    """An application that nobody else changes until the transaction ends. `units` are those that are not DEAD."""
+
+    id: str
+    name: str
+    life: Life
+    charm: str
+    profile: Profile
+    config: str
+    next_number: int
+    units: int
+
+
+async def lock(transaction: Transaction, namespace: str, names: Sequence[str]) -> Mapping[str, Locked]:
+    """Lock applications in the order of their ids, and return those that there are by their names."""
+    if not await transaction.fetch(LOCK, namespace, list(names)):
+        return {}
+    return {row["name"]: _locked(row) for row in await transaction.fetch(_LOCKED, namespace, list(names))}
+
+
+async def insert(
+    transaction: Transaction,
+    *,
+    application_id: str,
+    namespace: str,
+    name: str,
+    charm: str,
+    profile: Profile,
+    config: str,
+) -> str:
+    """Make an application without units, and return its id, which is made up where none is given."""
+    values = (application_id or None, namespace, name, charm, profile.value, config)
+    return str((await transaction.fetch(_INSERT, *values))[0]["id"])
+
+
+async def take_numbers(transaction: Transaction, application_id: str, count: int) -> int:
+    """Return the first of so many numbers that no unit of the application ever had."""
+    return int((await transaction.fetch(_TAKE_NUMBERS, application_id, count))[0][0])
+
+
+async def configure(transaction: Transaction, application_id: str, config: str) -> None:
+    """Give an application another configuration."""
+    await transaction.fetch(_CONFIGURE, application_id, config)
+
+
+async def refresh(transaction: Transaction, application_id: str, *, charm: str, config: str) -> None:
+    """Give an application another charm, and the configuration that goes with it."""
+    await transaction.fetch(_REFRESH, application_id, charm, config)
+
+
+async def mark_dying(transaction: Transaction, application_id: str, *, actor: str) -> bool:
+    """Begin the end of an application; False where it has begun already."""
+    return bool(await transaction.fetch(_MARK, application_id, actor))
+
+
+async def find(fetch: Fetch, namespace: str, name: str) -> Application | None:
+    """Return the application of a name; None if there is none."""
+    found = await fetch(FIND, namespace, name)
+    return _application(found[0]) if found else None
+
+
+async def find_by_id(fetch: Fetch, application_id: str) -> Application | None:
+    """Return the application of an id; None if there is none."""
+    found = await fetch(FIND_BY_ID, application_id)
+    return _application(found[0]) if found else None
+
+
+async def list_all(connection: AsyncConnection, namespace: str) -> AsyncGenerator[Application, None]:
+    """Yield the applications of a namespace, or all, by namespace and name."""
+    async with connection.stream(_LIST, {"namespace": namespace}) as rows:
+        async for found in rows.mappings():
+            yield _application(found)
+
+
+def _locked(found: Mapping[Any, Any]) -> Locked:
+    columns: dict[str, Any] = {**found, "life": Life(found["life"]), "profile": Profile(found["profile"])}
+    return Locked(**columns)
+
+
+def _application(found: Mapping[Any, Any]) -> Application:
+    columns: dict[str, Any] = {
+        **found,
+        "life": Life(found["life"]),
+        "profile": Profile(found["profile"]),
+        "status": Status(name=found["status_name"], message=found["status_message"]),
+    }
+    del columns["status_name"], columns["status_message"]
+    return Application(**columns)

@@ -1,0 +1,106 @@
+"""The events of units as they are kept, the notices that their charms have deferred, and what they have logged."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core.unit.kinds import EventState, Phase
+from tinkwell.server.database.database import Fetch
+from tinkwell.server.unit.store.request.record import Event, EventRelation, LogLine, Notice
+
+_LISTED_ROWS = 100
+_EVENT = """
+    CAST(e.id AS text) AS event_id, e.unit AS event_unit, e.kind, e.ordinal, e.attempt, e.state, e.phase AS event_phase,
+    e.relation, e.endpoint, e.is_peer, e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.is_mirrored,
+    e.is_echo, e.seen_config, e.seen_charm, e.seen_term, e.seen_bag, e.reason, e.leaving, e.actor,
+    CAST(e.cause AS text) AS cause, e.message, e.deferred, e.consumed, e.started_at, e.finished_at, e.retry_at
+"""
+COLUMNS = _EVENT
+_LIST = sqlalchemy.text(f"""
+    SELECT {_EVENT} FROM unit_event e
+     WHERE e.unit_id = CAST(:unit_id AS uuid)
+       AND (CAST(:kinds AS text[]) = '{{}}' OR e.kind = ANY (CAST(:kinds AS text[])))
+     ORDER BY e.ordinal DESC LIMIT :limit
+""").execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
+NOTICES = """
+    SELECT n.id, n.handler, n.ordinal, n.event, n.attempts, n.created_at
+      FROM deferred_notice n WHERE n.unit_id = $1::text::uuid ORDER BY n.id
+"""
+# The lines of a page come in the order of their ids, which is that in which they were stored.
+_LINE = """
+    SELECT l.id, CAST(u.id AS text) AS unit_id, u.name AS unit, coalesce(CAST(e.id AS text), '') AS event_id,
+           coalesce(coalesce(nullif(e.endpoint, ''), nullif(split_part(e.storage, '/', 1), '')) || '-', '')
+               || coalesce(e.kind, '') AS event_name,
+           l.attempt, l.number, l.level, l.line AS text, l.created_at
+      FROM unit u JOIN unit_log l ON l.unit_id = u.id
+      LEFT JOIN unit_event e ON e.unit_id = u.id AND e.ordinal = l.ordinal
+"""
+# Ids grow within a unit alone: a smaller one of another unit may come later.
+LINES = f"""
+    {_LINE}
+      JOIN unnest($1::text[], $2::bigint[]) AS p (unit_id, after) ON u.id = p.unit_id::uuid AND l.id > p.after
+     ORDER BY l.id LIMIT $3
+"""
+NEWEST = """
+    SELECT coalesce(min(f.id), 1) - 1 FROM (
+        SELECT l.id FROM unit_log l WHERE l.unit_id = ANY ($1::text[]::uuid[]) ORDER BY l.id DESC LIMIT $2
+    ) f
+"""
+
+
+async def list_events(
+    connection: AsyncConnection, unit_id: str, *, kinds: Sequence[str], limit: int
+) -> AsyncGenerator[Event, None]:
+    """Yield the events of a unit, newest first, of some kinds or all, at most so many."""
+    values = {"unit_id": unit_id, "kinds": list(kinds), "limit": limit}
+    async with connection.stream(_LIST, values) as rows:
+        async for found in rows.mappings():
+            yield read(found)
+
+
+async def list_notices(fetch: Fetch, unit_id: str) -> Sequence[Notice]:
+    """Return what a unit's charm has deferred, in the order in which it is tried again."""
+    return [Notice(**dict(row)) for row in await fetch(NOTICES, unit_id)]
+
+
+async def list_lines(fetch: Fetch, after: Mapping[str, int], *, limit: int) -> Sequence[LogLine]:
+    """Return the next lines that units have logged, each after a line of its own, at most so many."""
+    return [LogLine(**dict(row)) for row in await fetch(LINES, list(after.keys()), list(after.values()), limit)]
+
+
+async def find_newest(fetch: Fetch, unit_ids: Sequence[str], *, count: int) -> int:
+    """Return the id of a line after which units have logged so many lines, fewer if there are no more."""
+    return int((await fetch(NEWEST, list(unit_ids), count))[0][0])
+
+
+def read(found: Mapping[Any, Any]) -> Event:
+    """Make an event of a row that has `COLUMNS`."""
+    relation = None
+    if found["relation"]:
+        relation = EventRelation(
+            number=found["relation"],
+            endpoint=found["endpoint"],
+            is_peer=found["is_peer"],
+            application=found["remote_application"],
+            unit=found["remote_unit"],
+            departing_unit=found["departing_unit"],
+        )
+    return Event(
+        id=found["event_id"],
+        unit=found["event_unit"],
+        state=EventState(found["state"]),
+        phase=Phase(found["event_phase"]),
+        relation=relation,
+        cause=json.loads(found["cause"]),
+        ended_at=found["finished_at"],
+        **{name: found[name] for name in _SAME},
+    )
+
+
+_SAME = (
+    *("kind", "ordinal", "attempt", "storage", "is_mirrored", "is_echo", "seen_config", "seen_charm", "seen_term"),
+    *("seen_bag", "reason", "leaving", "actor", "message", "deferred", "consumed", "started_at", "retry_at"),
+)

@@ -1,0 +1,229 @@
+"""Namespaces, charms, applications and what belongs to these, as callers see them."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tinkwell.core.charm.record import Manifest
+from tinkwell.core.unit.kinds import EventState, Life, Phase, Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """A namespace with its settings."""
+
+    id: str
+    version: int
+    name: str
+    update_status_seconds: int
+    is_retrying: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCharm:
+    """A charm that is stored; `size` is that of its package in bytes."""
+
+    id: str
+    version: int
+    digest: str
+    size: int
+    manifest: Manifest
+    warnings: tuple[str, ...]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What a charm, or the leader of an application, says of itself."""
+
+    name: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """An application. `charm` is a digest, `config` JSON text of what is set, `leader` the name of a unit or empty."""
+
+    id: str
+    version: int
+    namespace: str
+    name: str
+    life: Life
+    charm: str
+    profile: Profile
+    config: str
+    config_version: int
+    leader: str
+    term: int
+    status: Status
+    units: int
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRelation:
+    """The relation that an event is about."""
+
+    number: int
+    endpoint: str
+    is_peer: bool
+    application: str
+    unit: str
+    departing_unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A unit's event as it is kept. `cause` is what has made it due: type, id, owner, version and actor."""
+
+    id: str
+    unit: str
+    kind: str
+    ordinal: int
+    attempt: int
+    state: EventState
+    phase: Phase
+    relation: EventRelation | None
+    storage: str
+    is_mirrored: bool
+    is_echo: bool
+    seen_config: int
+    seen_charm: str
+    seen_term: int
+    seen_bag: int
+    reason: str
+    leaving: str
+    actor: str
+    cause: Mapping[str, str | int]
+    message: str
+    deferred: int
+    consumed: int
+    started_at: datetime.datetime | None
+    ended_at: datetime.datetime | None
+    retry_at: datetime.datetime | None
+
+    @property
+    def name(self) -> str:
+        """The name that charms know, such as `db-relation-joined`."""
+        before = self.relation.endpoint if self.relation else self.storage.partition("/")[0]
+        return f"{before}-{self.kind}" if before else self.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A port that a unit has opened."""
+
+    protocol: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A unit. `charm` is the digest of what it runs, empty before its first event, `event` the one in flight.
+
+    `is_installed` says whether it was ever told anything that it owes a teardown for.
+    """
+
+    id: str
+    version: int
+    application_id: str
+    namespace: str
+    name: str
+    number: int
+    life: Life
+    phase: Phase
+    machine: str
+    is_anywhere: bool
+    is_leader: bool
+    status: Status
+    workload_version: str
+    event: Event | None
+    charm: str
+    storages: tuple[str, ...]
+    ports: tuple[Port, ...]
+    is_agent_alive: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """An end of a relation, by names."""
+
+    application: str
+    endpoint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bag:
+    """What a unit, or an application, says in a relation."""
+
+    owner: str
+    data: Mapping[str, str]
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A relation; `bags` are there only where they were asked for."""
+
+    id: str
+    version: int
+    namespace: str
+    number: int
+    interface: str
+    is_peer: bool
+    life: Life
+    ends: tuple[End, ...]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    bags: tuple[Bag, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """A storage instance; `unit` and `machine` are empty where it has none."""
+
+    id: str
+    version: int
+    application_id: str
+    namespace: str
+    name: str
+    life: Life
+    unit: str
+    is_attached: bool
+    machine: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """An event that a handler has deferred: `event` is JSON text that says all of it but its ordinal."""
+
+    id: int
+    handler: str
+    ordinal: int
+    event: str
+    attempts: int
+    created_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line that a unit has logged; `id` grows with each."""
+
+    id: int
+    unit_id: str
+    unit: str
+    event_id: str
+    event_name: str
+    attempt: int
+    number: int
+    level: str
+    text: str
+    created_at: datetime.datetime

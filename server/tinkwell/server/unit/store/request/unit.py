@@ -1,0 +1,154 @@
+"""Units: made, locked, found, listed."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tinkwell.core.unit.kinds import Life, Phase
+from tinkwell.server.database.database import Fetch, Transaction
+from tinkwell.server.unit.store.request import event as events
+from tinkwell.server.unit.store.request.record import Port, Status, Unit
+
+_LISTED_ROWS = 100
+_UNIT = f"""
+    SELECT CAST(u.id AS text) AS id, u.version, CAST(u.application_id AS text) AS application_id, u.namespace, u.name,
+           u.number, u.life, u.phase, coalesce(CAST(u.machine_id AS text), '') AS machine, u.is_anywhere,
+           u.number IS NOT DISTINCT FROM a.leader AS is_leader, u.status_name, u.status_message, u.workload_version,
+           coalesce(u.charm, '') AS charm,
+           ARRAY(SELECT s.name FROM storage s WHERE s.unit_id = u.id ORDER BY s.kind, s.number) AS storages,
+           ARRAY(SELECT p.protocol || '/' || p.number FROM port p WHERE p.unit_id = u.id
+                  ORDER BY p.protocol, p.number) AS ports,
+           EXISTS (SELECT FROM lease l WHERE l.id = u.lease_id AND l.expires_at > clock_timestamp()) AS is_agent_alive,
+           u.created_at, u.updated_at, {events.COLUMNS}
+      FROM unit u JOIN application a ON a.id = u.application_id
+      LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')
+"""  # noqa: S608
+FIND = f"{_UNIT} WHERE u.namespace = $1 AND u.name = $2"
+FIND_BY_ID = f"{_UNIT} WHERE u.id = $1::text::uuid"
+FIND_ALL = f"{_UNIT} WHERE u.id = ANY ($1::text[]::uuid[]) ORDER BY u.application_id, u.number"
+_LIST = sqlalchemy.text(f"""
+    {_UNIT}
+     WHERE (CAST(:namespace AS text) = '' OR u.namespace = :namespace)
+       AND (CAST(:application AS text) = '' OR a.name = :application)
+     ORDER BY u.namespace, a.name, u.number
+""").execution_options(yield_per=_LISTED_ROWS)
+_INSERT = """
+    INSERT INTO unit (id, namespace, application_id, number, name, machine_id, is_anywhere)
+    SELECT n.id::uuid, $1, $2::text::uuid, n.number, $3 || '/' || n.number, n.machine::uuid, $4
+      FROM unnest($5::text[], $6::integer[], $7::text[]) AS n (id, number, machine)
+     ORDER BY n.number
+"""
+LOCK = """
+    SELECT CAST(u.id AS text) AS id FROM unit u
+     WHERE u.namespace = $1 AND u.name = $2 FOR NO KEY UPDATE
+"""
+LOCK_ALL = """
+    SELECT CAST(u.id AS text) AS id FROM unit u
+     WHERE u.application_id = $1::text::uuid ORDER BY u.id FOR NO KEY UPDATE
+"""
+LOCK_ALIVE = """
+    SELECT CAST(u.id AS text) AS id FROM unit u
+     WHERE u.application_id = $1::text::uuid AND u.life = 'ALIVE' ORDER BY u.id FOR NO KEY UPDATE
+"""
+_EXISTS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.id = $1::text::uuid"
+_IDS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.application_id = $1::text::uuid ORDER BY u.number"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewUnit:
+    """A unit that is to be made; `machine` is None where it has none yet, or never will."""
+
+    id: str
+    number: int
+    machine: str | None
+
+
+async def insert(
+    transaction: Transaction,
+    units: Sequence[NewUnit],
+    *,
+    namespace: str,
+    application_id: str,
+    application: str,
+    is_anywhere: bool,
+) -> None:
+    """Make units of an application."""
+    columns = [unit.id for unit in units], [unit.number for unit in units], [unit.machine for unit in units]
+    await transaction.fetch(_INSERT, namespace, application_id, application, is_anywhere, *columns)
+
+
+async def lock(transaction: Transaction, namespace: str, name: str) -> Unit | None:
+    """Lock a unit, and return it as it is then; None if there is none."""
+    if not await transaction.fetch(LOCK, namespace, name):
+        return None
+    return await find(transaction.fetch, namespace, name)
+
+
+async def lock_all(transaction: Transaction, application_id: str) -> Sequence[str]:
+    """Lock all units of an application, and return their ids."""
+    return [row["id"] for row in await transaction.fetch(LOCK_ALL, application_id)]
+
+
+async def lock_alive(transaction: Transaction, application_id: str) -> Sequence[str]:
+    """Lock the units of an application that are not being removed, and return their ids."""
+    return [row["id"] for row in await transaction.fetch(LOCK_ALIVE, application_id)]
+
+
+async def exists(fetch: Fetch, unit_id: str) -> Sequence[str]:
+    """Return the id of a unit if there is still one."""
+    return [row["id"] for row in await fetch(_EXISTS, unit_id)]
+
+
+async def list_ids(fetch: Fetch, application_id: str) -> Sequence[str]:
+    """Return the ids of all units of an application, by number."""
+    return [row["id"] for row in await fetch(_IDS, application_id)]
+
+
+async def find(fetch: Fetch, namespace: str, name: str) -> Unit | None:
+    """Return the unit of a name; None if there is none."""
+    found = await fetch(FIND, namespace, name)
+    return _unit(found[0]) if found else None
+
+
+async def find_by_id(fetch: Fetch, unit_id: str) -> Unit | None:
+    """Return the unit of an id; None if there is none."""
+    found = await fetch(FIND_BY_ID, unit_id)
+    return _unit(found[0]) if found else None
+
+
+async def find_all(fetch: Fetch, unit_ids: Sequence[str]) -> Sequence[Unit]:
+    """Return those of some units that there are, by application and number."""
+    return [_unit(row) for row in await fetch(FIND_ALL, list(unit_ids))]
+
+
+async def list_all(connection: AsyncConnection, namespace: str, application: str) -> AsyncGenerator[Unit, None]:
+    """Yield the units of a namespace and an application, or of all where these are empty."""
+    async with connection.stream(_LIST, {"namespace": namespace, "application": application}) as rows:
+        async for found in rows.mappings():
+            yield _unit(found)
+
+
+def _unit(found: Mapping[Any, Any]) -> Unit:
+    return Unit(
+        life=Life(found["life"]),
+        phase=Phase(found["phase"]),
+        status=Status(name=found["status_name"], message=found["status_message"]),
+        event=events.read(found) if found["event_id"] is not None else None,
+        storages=tuple(found["storages"]),
+        ports=tuple(_port(text) for text in found["ports"]),
+        **{name: found[name] for name in _SAME},
+    )
+
+
+def _port(text: str) -> Port:
+    protocol, _, number = text.partition("/")
+    return Port(protocol=protocol, number=int(number))
+
+
+_SAME = (
+    *("id", "version", "application_id", "namespace", "name", "number", "machine", "is_anywhere", "is_leader"),
+    *("workload_version", "charm", "is_agent_alive", "created_at", "updated_at"),
+)
