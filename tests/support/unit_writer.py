@@ -40,17 +40,17 @@ class Writer:
     async def write(self, count: int) -> None:
         """Do so many things. Who meets somebody else's change has done nothing, and goes on."""
         deeds: list[tuple[Callable[[], Awaitable[None]], int]] = [
-            (self._turn, 60),
-            (self._add, 6),
-            (self._remove, 3),
+            (self._turn, 120),
+            (self._add, 8),
+            (self._remove, 2),
             (self._force, 1),
-            (self._relate, 4),
+            (self._relate, 2),
             (self._unrelate, 2),
             (self._configure, 3),
             (self._elect, 3),
             (self._allot, 2),
             (self._detach, 1),
-            (self._reap, 6),
+            (self._reap, 10),
         ]
         for _ in range(count):
             (deed,) = self.chance.choices([each for each, _ in deeds], [weight for _, weight in deeds])
