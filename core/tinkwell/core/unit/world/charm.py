@@ -25,13 +25,21 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Charm:
-    """A charm. `endpoints` are by name; `storage` has the name of each storage that a unit is born with."""
+    """A charm. `endpoints` are by name; `storage` has the name of each storage that a unit is born with.
+
+    `more_storage` are the names of storages that a unit may get later.
+    """
 
     name: str
     digest: str
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     storage: tuple[str, ...] = ()
     kind: CharmKind = CharmKind.NATIVE
+    more_storage: tuple[str, ...] = ()
+
+    def has_storage(self, name: str) -> bool:
+        """Whether a unit may have a storage of this name."""
+        return name in self.storage or name in self.more_storage
 
     def of_role(self, role: Role) -> Mapping[str, Endpoint]:
         """Return the endpoints of a role, in the order of their names."""

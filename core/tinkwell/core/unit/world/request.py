@@ -110,7 +110,7 @@ def refresh(state: State, wanted: str, charm: Charm) -> None:
                 "charm", f"it changes endpoint {endpoint}, which has a relation; remove that first"
             )
     for storage in state.storages.values():
-        if storage.application == wanted and storage.kind not in charm.storage:
+        if storage.application == wanted and not charm.has_storage(storage.kind):
             raise errors.CharmRefused.of("charm", f"it has no storage {storage.kind}, and {storage.name} is there")
     new_peers = {end: each for end, each in charm.of_role(Role.PEERS).items() if end not in before.endpoints}
     if new_peers and application.profile is Profile.LITERAL:
@@ -127,7 +127,7 @@ def refresh(state: State, wanted: str, charm: Charm) -> None:
 def add_storage(state: State, unit: Unit, kind: str) -> str:
     """Create a storage for a unit, and return its name."""
     application = state.applications[unit.application]
-    if kind not in application.charm.storage:
+    if not application.charm.has_storage(kind):
         raise errors.InvalidField.of("storage", f"charm {application.charm.name} has no storage {kind}")
     added = f"{kind}/{state.next_storage}"
     state.next_storage += 1
@@ -142,7 +142,7 @@ def attach(state: State, unit: Unit, wanted: str) -> None:
     if unit.life is not Life.ALIVE:
         raise errors.IllegalTransition(f"unit {unit.name}", "it is being removed; take another one")
     storage = _free(state, wanted, unit.machine)
-    if storage.kind not in state.applications[unit.application].charm.storage:
+    if not state.applications[unit.application].charm.has_storage(storage.kind):
         raise errors.InvalidField.of("storage", f"the charm of {unit.name} has no storage {storage.kind}")
     _allot(state, storage, unit)
 
