@@ -107,6 +107,14 @@ class World:
         """Say whether a workflow holds a unit's machine: then it gets no new events."""
         self._state.unit(unit).is_held = is_held
 
+    def place(self, unit: str, machine: str) -> None:
+        """Say on which machine a unit is, that was created without one."""
+        found = self._state.unit(unit)
+        found.machine = machine
+        for storage in self._state.storages_of(unit):
+            storage.machine = machine
+        log.write_unit(self._state, found)
+
     def tick(self, unit: str) -> None:
         """Say that `update-status` is due; what is due already is not due twice."""
         self._state.unit(unit).is_tick_due = True

@@ -41,6 +41,8 @@ def grant(unit_id: str, granted: GrantedEvent, loaded: Loaded, own: Own, *, time
         ports=own.ports,
         status_name=own.status_name,
         status_message=own.status_message,
+        application_status_name=own.application_status_name,
+        application_status_message=own.application_status_message,
         machine=own.machine,
         addresses=own.addresses,
     )

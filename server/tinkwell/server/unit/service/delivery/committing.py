@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from tinkwell.core import errors
+from tinkwell.core.unit.effect import Effects
 from tinkwell.core.unit.kinds import EventKind, EventState
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
 from tinkwell.server.unit.service.delivery.granting import TRIES
-from tinkwell.server.unit.service.delivery.reaping import Reaping
-from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Outcome, Why
+from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
 from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold, leader
@@ -70,7 +71,7 @@ class Committing:
         self._reaping = reaping
 
     async def commit(
-        self, event_id: str, attempt: int, outcome: Outcome, *, lease_token: int, is_last: bool = False, actor: str
+        self, event_id: str, attempt: int, given: Effects, *, lease_token: int, is_last: bool = False, actor: str
     ) -> Next:
         """End an event that was heard. Raises `errors.CommitRefused` where it may not have its effects: it has failed.
 
@@ -79,9 +80,9 @@ class Committing:
         asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_last))
 
         async def end(turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow) -> _Refusal | None:
-            return await self._commit(turn, transaction, loaded, flight, outcome)
+            return await self._commit(turn, transaction, loaded, flight, given)
 
-        locks_application = effects.writes_application(outcome)
+        locks_application = effects.writes_application(given)
         return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
 
     async def fail(
@@ -100,27 +101,29 @@ class Committing:
         return await self._end(asked, end, is_commit=False, locks_application=False, actor=actor)
 
     async def _commit(
-        self, turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow, outcome: Outcome
+        self, turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow, given: Effects
     ) -> _Refusal | None:
-        view, writes_application = loaded.view, effects.writes_application(outcome)
-        leads = view.leads and view.term == flight.event.seen.term
-        if writes_application and leads:
-            leads = await leader.has_leader(transaction, loaded.application.id)
-        # Who did not lead in this term when the event was granted never may; who has led since then, or did before,
-        # may have been right to write it.
-        if writes_application and not leads and (view.leads or view.term != flight.event.seen.term):
+        view, writes_application = loaded.view, effects.writes_application(given)
+        leads = view.leads and view.term == given.term
+        if (
+            writes_application
+            and given.term
+            and not (leads and await leader.has_leader(transaction, loaded.application.id))
+        ):
+            # It has led when it wrote that, and does not any more: so it is to be heard again, as what it is now.
             await delivery.take_over(transaction, flight.id, 0)
             return _Refusal(errors.NotLeader(view.unit, leader="" if view.leads else view.leader))
         ground = effects.Ground(
             unit_id=loaded.unit.id,
             namespace=loaded.unit.namespace,
             event=flight.event,
+            ordinal=flight.ordinal,
             ledger=loaded.ledger,
             view=view,
             leads=leads,
         )
         try:
-            done = await effects.write(transaction, ground, outcome)
+            done = await effects.write(transaction, ground, given)
         except effects.Refused as refused:
             await turn.fail(loaded, flight, message=f"refused: {refused.error}"[:_MAX_MESSAGE_CHARACTERS])
             return _Refusal(errors.CommitRefused(refused.error.violations))

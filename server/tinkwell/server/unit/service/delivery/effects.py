@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 from tinkwell.core import errors
 from tinkwell.core.unit import limit
-from tinkwell.core.unit.effect import BagEdit, Port
+from tinkwell.core.unit.effect import BagEdit, Effects, Port
 from tinkwell.core.unit.kinds import EventKind, Membership, Owner
 from tinkwell.core.unit.ledger import Ledger, Written
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
-from tinkwell.core.value import check, parse
+from tinkwell.core.value import check, document, parse
 from tinkwell.server.database.database import Transaction
-from tinkwell.server.unit.service.delivery.record import Outcome
+from tinkwell.server.unit.service.delivery import storing
 from tinkwell.server.unit.store.agent import effect as store
 
 _MAX_KEY_BYTES = 1_000
@@ -35,6 +35,7 @@ class Ground:
     unit_id: str
     namespace: str
     event: UnitEvent
+    ordinal: int
     ledger: Ledger
     view: View
     leads: bool
@@ -57,19 +58,20 @@ class Refused(Exception):
         super().__init__(str(error))
 
 
-def writes_application(outcome: Outcome) -> bool:
-    """Whether an outcome edits the bag of an application, which the leader alone may."""
-    return any(edit.owner is Owner.APPLICATION for edit in outcome.effects.bags)
+def writes_application(given: Effects) -> bool:
+    """Whether effects edit the bag of an application, which the leader alone may."""
+    return any(edit.owner is Owner.APPLICATION for edit in given.bags)
 
 
-async def write(transaction: Transaction, ground: Ground, outcome: Outcome) -> Done:
+async def write(transaction: Transaction, ground: Ground, given: Effects) -> Done:
     """Write what an event leaves; raises `Refused`, after which nothing may be committed of it."""
     checks = check.Checks()
-    bags = await _bags(transaction, checks, ground, outcome)
-    state = await _state(transaction, checks, ground, outcome)
-    _check_ports(checks, outcome)
-    if outcome.deferred or outcome.consumed or outcome.retried:
-        _check_notices(checks, ground, outcome, await store.notices(transaction, ground.unit_id))
+    bags = await _bags(transaction, checks, ground, given)
+    state = await _state(transaction, checks, ground, given)
+    _check_ports(checks, given)
+    await storing.check_room(transaction, checks, ground.unit_id, ground.event.seen.charm, given.storages)
+    waiting = await store.notices(transaction, ground.unit_id)
+    _check_notices(checks, ground, given, waiting)
     try:
         checks.finish()
     except errors.InvalidField as error:
@@ -78,16 +80,13 @@ async def write(transaction: Transaction, ground: Ground, outcome: Outcome) -> D
     await store.write_bags(transaction, ground.namespace, changed)
     if state is not None:
         await store.write_state(transaction, ground.unit_id, state)
-    effects = outcome.effects
-    await store.write_ports(transaction, ground.unit_id, opened=effects.opened, closed=effects.closed)
-    deferred = await store.write_notices(
-        transaction,
-        ground.unit_id,
-        consumed=outcome.consumed,
-        retried=outcome.retried,
-        deferred=outcome.deferred,
-    )
-    return Done(_written(ground.view, changed), deferred, len(outcome.consumed))
+    await store.write_ports(transaction, ground.unit_id, opened=given.opened, closed=given.closed)
+    deferred = 0
+    if waiting or given.deferred:
+        notices = {"consumed": given.consumed, "deferred": given.deferred}
+        deferred = await store.write_notices(transaction, ground.unit_id, **notices)
+    await storing.write(transaction, ground.unit_id, ground.namespace, given.storages)
+    return Done(_written(ground.view, changed), deferred, len(given.consumed))
 
 
 def _written(view: View, changed: Mapping[tuple[int, str], object]) -> Written:
@@ -99,11 +98,11 @@ def _written(view: View, changed: Mapping[tuple[int, str], object]) -> Written:
 _Edited = dict[tuple[int, str], tuple[Mapping[str, str], dict[str, str]]]
 
 
-async def _bags(transaction: Transaction, checks: check.Checks, ground: Ground, outcome: Outcome) -> _Edited:
+async def _bags(transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
     """Return each bag that is edited, as it is and as it will be."""
     owners = {Owner.UNIT: ground.view.unit, Owner.APPLICATION: ground.view.application}
     allowed: list[tuple[str, BagEdit, tuple[int, str]]] = []
-    for index, edit in enumerate(outcome.effects.bags):
+    for index, edit in enumerate(given.bags):
         field = parse.child("effects.bags", index)
         if _may_edit(checks, field, ground, edit):
             allowed.append((field, edit, (edit.relation, owners[edit.owner])))
@@ -134,13 +133,13 @@ def _may_edit(checks: check.Checks, field: str, ground: Ground, edit: BagEdit) -
 
 
 async def _state(
-    transaction: Transaction, checks: check.Checks, ground: Ground, outcome: Outcome
+    transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects
 ) -> Mapping[str, str] | None:
     """Return the state as it will be, None where it stays."""
-    if not outcome.effects.state:
+    if not given.state:
         return None
     state = dict(await store.state(transaction, ground.unit_id))
-    _apply(checks, "effects.state", state, outcome.effects.state, value_bytes=limit.STATE_BYTES)
+    _apply(checks, "effects.state", state, given.state, value_bytes=limit.STATE_BYTES)
     _check_size(checks, "effects.state", state, most_bytes=limit.STATE_BYTES)
     return state
 
@@ -166,8 +165,8 @@ def _check_size(checks: check.Checks, field: str, data: Mapping[str, str], *, mo
         checks.refuse(field, f"there would be {size:,} bytes in all; at most {most_bytes:,} may be")
 
 
-def _check_ports(checks: check.Checks, outcome: Outcome) -> None:
-    for word, ports in (("opened", outcome.effects.opened), ("closed", outcome.effects.closed)):
+def _check_ports(checks: check.Checks, given: Effects) -> None:
+    for word, ports in (("opened", given.opened), ("closed", given.closed)):
         if len(ports) > _MAX_PORTS:
             checks.refuse(f"effects.{word}", f"there are {len(ports):,} ports; at most {_MAX_PORTS:,} may come at once")
         for index, port in enumerate(ports[:_MAX_PORTS]):
@@ -184,18 +183,24 @@ def _check_port(checks: check.Checks, field: str, port: Port) -> None:
         checks.refuse(f"{field}.number", f"{port.number} is no port; give one from 1 to {_HIGHEST_PORT:,}")
 
 
-def _check_notices(checks: check.Checks, ground: Ground, outcome: Outcome, waiting: frozenset[int]) -> None:
-    for word, ids in (("consumed", outcome.consumed), ("retried", outcome.retried)):
-        if unknown := sorted(set(ids) - waiting):
-            checks.refuse(f"effects.{word}", f"the unit has no notice {unknown[0]}")
-    if outcome.deferred and ground.event.kind in _NEVER_DEFERRED:
-        named = {each.ordinal for each in outcome.deferred}
-        checks.refuse("effects.deferred", f"{ground.event.kind} cannot be deferred; {len(named)} events were")
-    count = len(waiting) - len(set(outcome.consumed)) + len(outcome.deferred)
+def _check_notices(checks: check.Checks, ground: Ground, given: Effects, waiting: frozenset[str]) -> None:
+    gone = {store.key(each) for each in given.consumed}
+    for index, notice in enumerate(given.consumed):
+        if store.key(notice) not in waiting:
+            checks.refuse(parse.child("effects.consumed", index), "the unit has no such notice")
+    if given.deferred and ground.event.kind in _NEVER_DEFERRED:
+        checks.refuse("effects.deferred", f"{ground.event.kind} is the last of its kind, and cannot be deferred")
+    count = len(waiting - gone) + len(given.deferred)
     if count > limit.NOTICES:
         checks.refuse("effects.deferred", f"there would be {count:,} notices; at most {limit.NOTICES:,} may wait")
-    for index, notice in enumerate(outcome.deferred):
+    for index, notice in enumerate(given.deferred):
         field = parse.child("effects.deferred", index)
         checks.take(parse.parse_text, f"{field}.handler", notice.handler, max_bytes=_MAX_HANDLER_BYTES)
-        if (size := len(notice.event.encode())) > _MAX_NOTICE_BYTES:
-            checks.refuse(f"{field}.event", f"has {size:,} bytes; at most {_MAX_NOTICE_BYTES:,} are allowed")
+        checks.take(_parse_document, f"{field}.event", notice.event)
+        if not 1 <= notice.ordinal <= ground.ordinal:
+            checks.refuse(f"{field}.ordinal", f"{notice.ordinal} is of no event that the unit has had")
+
+
+def _parse_document(field: str, text: str) -> str:
+    document.parse_json_object(field, text, max_bytes=_MAX_NOTICE_BYTES)
+    return text

@@ -3,9 +3,9 @@
 from tinkwell.core import errors
 from tinkwell.core.value import parse
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import fence
-from tinkwell.server.unit.service.delivery.election import Elections
-from tinkwell.server.unit.service.delivery.reaping import Reaping
 from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
 from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
 from tinkwell.server.unit.store import delivery

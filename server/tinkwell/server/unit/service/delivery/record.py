@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
-from tinkwell.core.unit.effect import Effects
 from tinkwell.core.unit.kinds import Life, Phase, Profile
 from tinkwell.core.unit.unit_event import UnitEvent
-from tinkwell.server.unit.store.agent.effect import NewNotice
 from tinkwell.server.unit.store.agent.own import Bag, StoredNotice
+from tinkwell.server.unit.store.agent.told import NewLine
+
+__all__ = ["Bag", "Grant", "GrantedEvent", "NewLine", "Next", "NoEvent", "OwnRelation", "StoredNotice", "Why"]
 
 
 class Why(StrEnum):
@@ -90,22 +91,10 @@ class Grant:
     ports: Sequence[tuple[str, int]]
     status_name: str
     status_message: str
+    application_status_name: str
+    application_status_message: str
     machine: str
     addresses: Sequence[str]
 
 
 Next: TypeAlias = Grant | NoEvent
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What an attempt has come to, all of which is written or nothing.
-
-    `deferred` are new notices; of those that were tried again, `consumed` are gone and `retried` stay, by their ids.
-    The notices in `effects` are left empty.
-    """
-
-    effects: Effects = dataclasses.field(default_factory=Effects)
-    deferred: Sequence[NewNotice] = ()
-    consumed: Sequence[int] = ()
-    retried: Sequence[int] = ()

@@ -12,6 +12,7 @@ from tinkwell.server.unit.store.request.record import Namespace
 
 MIN_UPDATE_STATUS_SECONDS = 10
 MAX_UPDATE_STATUS_SECONDS = 3_600
+MAX_EVENT_TIMEOUT_SECONDS = 86_400
 
 
 class Namespaces:
@@ -21,7 +22,13 @@ class Namespaces:
         self._database = database
 
     async def set(
-        self, name: str, *, update_status_seconds: int | None, is_retrying: bool | None, actor: str
+        self,
+        name: str,
+        *,
+        update_status_seconds: int | None,
+        event_timeout_seconds: int | None,
+        is_retrying: bool | None,
+        actor: str,
     ) -> Namespace:
         """Change the settings that are not None, and make the namespace if it is not there.
 
@@ -32,12 +39,19 @@ class Namespaces:
         if update_status_seconds is not None:
             low, high = MIN_UPDATE_STATUS_SECONDS, MAX_UPDATE_STATUS_SECONDS
             checks.take(parse.parse_int_range, "update_status_seconds", update_status_seconds, low=low, high=high)
+        if event_timeout_seconds is not None:
+            high = MAX_EVENT_TIMEOUT_SECONDS
+            checks.take(parse.parse_int_range, "event_timeout_seconds", event_timeout_seconds, low=1, high=high)
         checks.finish()
 
         async def work(transaction: Transaction) -> Namespace:
             is_new = await store.ensure(transaction, name)
             is_changed = await store.change(
-                transaction, name, update_status_seconds=update_status_seconds, is_retrying=is_retrying
+                transaction,
+                name,
+                update_status_seconds=update_status_seconds,
+                event_timeout_seconds=event_timeout_seconds,
+                is_retrying=is_retrying,
             )
             transaction.changed = is_new or is_changed
             found = await store.find(transaction.fetch, name)

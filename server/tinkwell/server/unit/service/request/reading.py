@@ -10,13 +10,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tinkwell.core import errors
 from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import name as names
-from tinkwell.core.unit.kinds import ALIASES, EventKind
+from tinkwell.core.unit.kinds import ALIASES, EventKind, Life
+from tinkwell.core.unit.resolve import awaits_leader, next_event
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.closed_object import nearest
 from tinkwell.server.database.database import Database
 from tinkwell.server.unit.service.request import deploying
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.removing import missing
+from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import event as events
 from tinkwell.server.unit.store.request import relation, storage, unit
@@ -77,12 +79,14 @@ class Reading:
             async for each in found:
                 yield each
 
-    async def list_units(self, namespace: str, application: str) -> AsyncGenerator[Unit, None]:
-        """Yield units by namespace, application and number."""
+    async def list_units(
+        self, namespace: str, application: str, *, with_settled: bool = False
+    ) -> AsyncGenerator[Unit, None]:
+        """Yield units by namespace, application and number; `with_settled` looks for what is due to each."""
         where = _filters(namespace, application)
         async with contextlib.aclosing(self._snapshot(lambda connection: unit.list_all(connection, *where))) as found:
             async for each in found:
-                yield each
+                yield dataclasses.replace(each, is_settled=await self._is_settled(each)) if with_settled else each
 
     async def list_relations(self, namespace: str, application: str) -> AsyncGenerator[Relation, None]:
         """Yield relations by namespace and number, without what is said in them."""
@@ -115,10 +119,19 @@ class Reading:
             async for each in listed:
                 yield each
 
-    async def list_deferred(self, namespace: str, name: str) -> tuple[Unit, Sequence[Notice]]:
-        """Return a unit and what its charm has deferred, in the order in which that is tried again."""
+    async def list_deferred(self, namespace: str, name: str) -> Sequence[Notice]:
+        """Return what a unit's charm has deferred, in the order in which that is tried again."""
         found = await self._unit(namespace, name)
-        return found, await events.list_notices(self._database.fetch, found.id)
+        return await events.list_notices(self._database.fetch, found.id)
+
+    async def _is_settled(self, found: Unit) -> bool:
+        loaded = await delivery.load(self._database.fetch, found.id)
+        if loaded is None or loaded.view.life is Life.DEAD:
+            return True
+        if loaded.in_flight is not None or awaits_leader(loaded.ledger, loaded.view):
+            return False
+        is_led = bool(loaded.view.leader) or loaded.view.application_life is not Life.ALIVE
+        return is_led and next_event(loaded.ledger, loaded.view) is None
 
     async def _unit(self, namespace: str, name: str) -> Unit:
         named = requests.parse_unit(namespace, name)

@@ -3,15 +3,15 @@
 So a bag is what was read of it: only its unit, or the leader of its application, writes it, under that lock.
 """
 
-import dataclasses
+import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from tinkwell.core.unit.effect import Port
+from tinkwell.core.unit.effect import Notice, Port
 from tinkwell.server.database.database import Transaction
 
 _BAGS = """
-    SELECT r.number, b.owner, b.data
+    SELECT r.number, b.owner, CAST(b.data AS text) AS data
       FROM unnest($2::bigint[], $3::text[]) AS given (number, owner)
       JOIN relation r ON r.namespace = $1 AND r.number = given.number
       JOIN relation_bag b ON b.relation_id = r.id AND b.owner = given.owner
@@ -21,7 +21,7 @@ _WRITE_BAG = """
     SELECT r.id, $3, $4::text::jsonb FROM relation r WHERE r.namespace = $1 AND r.number = $2
         ON CONFLICT (relation_id, owner) DO UPDATE SET data = excluded.data WHERE b.data <> excluded.data
 """
-_STATE = "SELECT data FROM unit_state WHERE unit_id = $1::text::uuid"
+_STATE = "SELECT CAST(data AS text) AS data FROM unit_state WHERE unit_id = $1::text::uuid"
 _WRITE_STATE = """
     INSERT INTO unit_state AS s (unit_id, data) VALUES ($1::text::uuid, $2::text::jsonb)
         ON CONFLICT (unit_id) DO UPDATE SET data = excluded.data
@@ -36,11 +36,10 @@ _CLOSE = """
     DELETE FROM port p USING unnest($2::text[], $3::integer[]) AS given (protocol, number)
      WHERE p.unit_id = $1::text::uuid AND p.protocol = given.protocol AND p.number = given.number
 """
-_NOTICES = "SELECT id FROM deferred_notice WHERE unit_id = $1::text::uuid"
-_DROP_NOTICES = "DELETE FROM deferred_notice WHERE unit_id = $1::text::uuid AND id = ANY ($2::bigint[])"
-_RETRIED = """
-    UPDATE deferred_notice SET attempts = attempts + 1 WHERE unit_id = $1::text::uuid AND id = ANY ($2::bigint[])
-"""
+_NOTICES = "SELECT key FROM deferred_notice WHERE unit_id = $1::text::uuid"
+_DROP_NOTICES = "DELETE FROM deferred_notice WHERE unit_id = $1::text::uuid AND key = ANY ($2::text[])"
+# Every event tries each of them once, and those that are left were deferred again.
+_TRIED = "UPDATE deferred_notice SET attempts = attempts + 1 WHERE unit_id = $1::text::uuid"
 _ADD_NOTICES = """
     INSERT INTO deferred_notice (unit_id, key, ordinal, event, handler)
     SELECT $1::text::uuid, given.key, given.ordinal, given.event::json, given.handler
@@ -55,17 +54,9 @@ Bags = Mapping[tuple[int, str], Mapping[str, str]]
 """What is said in relations of a namespace, by the number of the relation and the owner."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NewNotice:
-    """An event that a handler defers: `event` is a JSON object as text, with the `ordinal` of the event that it was.
-
-    Two of one unit are equal if their `key` is.
-    """
-
-    handler: str
-    event: str
-    ordinal: int
-    key: str
+def key(notice: Notice) -> str:
+    """Return what equal notices of a unit have in common."""
+    return hashlib.sha256(f"{notice.handler}\0{notice.event}".encode()).hexdigest()
 
 
 async def bags(transaction: Transaction, namespace: str, wanted: Collection[tuple[int, str]]) -> Bags:
@@ -102,26 +93,24 @@ async def write_ports(
             )
 
 
-async def notices(transaction: Transaction, unit_id: str) -> frozenset[int]:
-    """Return the ids of a unit's notices."""
-    return frozenset(row["id"] for row in await transaction.fetch(_NOTICES, unit_id))
+async def notices(transaction: Transaction, unit_id: str) -> frozenset[str]:
+    """Return the keys of a unit's notices."""
+    return frozenset(row["key"] for row in await transaction.fetch(_NOTICES, unit_id))
 
 
 async def write_notices(
-    transaction: Transaction,
-    unit_id: str,
-    *,
-    consumed: Sequence[int],
-    retried: Sequence[int],
-    deferred: Sequence[NewNotice],
+    transaction: Transaction, unit_id: str, *, consumed: Sequence[Notice], deferred: Sequence[Notice]
 ) -> int:
     """Drop, count and add notices in this order, and return how many are new: one equal to a waiting one is not."""
     if consumed:
-        await transaction.fetch(_DROP_NOTICES, unit_id, list(consumed))
-    if retried:
-        await transaction.fetch(_RETRIED, unit_id, list(retried))
+        await transaction.fetch(_DROP_NOTICES, unit_id, [key(each) for each in consumed])
+    await transaction.fetch(_TRIED, unit_id)
     if not deferred:
         return 0
-    names = ("key", "ordinal", "event", "handler")
-    columns = ([getattr(each, name) for each in deferred] for name in names)
+    columns = (
+        [key(each) for each in deferred],
+        [each.ordinal for each in deferred],
+        [each.event for each in deferred],
+        [each.handler for each in deferred],
+    )
     return len(await transaction.fetch(_ADD_NOTICES, unit_id, *columns))

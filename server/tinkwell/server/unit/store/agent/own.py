@@ -13,20 +13,23 @@ from tinkwell.server.unit.store.agent.hold import GRACE
 # Options have what is set, or their default in the charm that the unit runs.
 OWN = f"""
     SELECT u.namespace, coalesce(CAST(u.machine_id AS text), '') AS machine, c.kind,
-           u.status_name, u.status_message, a.config_version,
-           coalesce((SELECT json_object_agg(o.key, coalesce(a.config -> o.key, o.value -> 'default') ORDER BY o.key)
+           u.status_name, u.status_message, a.status_name AS application_status_name,
+           a.status_message AS application_status_message, a.config_version,
+           coalesce((SELECT CAST(json_object_agg(o.key, coalesce(a.config -> o.key, o.value -> 'default')
+                                                 ORDER BY o.key) AS text)
                        FROM json_each(coalesce(c.manifest #> '{{config,options}}', '{{}}')) o
                       WHERE coalesce(a.config -> o.key, o.value -> 'default') IS NOT NULL), '{{}}') AS config,
-           coalesce((SELECT s.data FROM unit_state s WHERE s.unit_id = u.id), '{{}}') AS state,
-           (SELECT coalesce(json_agg(json_build_object(
-                       'id', n.id, 'handler', n.handler, 'event', n.event, 'ordinal', n.ordinal,
-                       'attempts', n.attempts) ORDER BY n.id), '[]')
+           coalesce((SELECT CAST(s.data AS text) FROM unit_state s WHERE s.unit_id = u.id), '{{}}') AS state,
+           (SELECT CAST(coalesce(json_agg(json_build_object(
+                       'handler', n.handler, 'event', CAST(n.event AS text), 'ordinal', n.ordinal,
+                       'attempts', n.attempts) ORDER BY n.id), '[]') AS text)
               FROM deferred_notice n WHERE n.unit_id = u.id) AS notices,
-           (SELECT coalesce(json_agg(json_build_array(p.protocol, p.number) ORDER BY p.protocol, p.number), '[]')
+           (SELECT CAST(coalesce(json_agg(json_build_array(p.protocol, p.number) ORDER BY p.protocol, p.number),
+                                 '[]') AS text)
               FROM port p WHERE p.unit_id = u.id) AS ports,
-           (SELECT coalesce(json_agg(json_build_object(
+           (SELECT CAST(coalesce(json_agg(json_build_object(
                        'number', r.number, 'interface', r.interface, 'owner', b.owner, 'data', b.data,
-                       'version', b.version)), '[]')
+                       'version', b.version)), '[]') AS text)
               FROM relation_member m JOIN relation r ON r.id = m.relation_id
               LEFT JOIN relation_bag b ON b.relation_id = r.id AND b.owner IN (u.name, a.name)
              WHERE m.unit_id = u.id AND m.membership <> 'LEFT') AS bags,
@@ -59,7 +62,6 @@ class Bag:
 class StoredNotice:
     """A deferred event: `event` as the handler's process gave it, `ordinal` of the event that it was."""
 
-    id: int
     handler: str
     event: str
     ordinal: int
@@ -81,6 +83,8 @@ class Own:
     config_version: int
     status_name: str
     status_message: str
+    application_status_name: str
+    application_status_message: str
     state: Mapping[str, str]
     notices: Sequence[StoredNotice]
     ports: Sequence[tuple[str, int]]
@@ -102,8 +106,10 @@ async def read(transaction: Transaction, unit_id: str) -> Own:
         config_version=row["config_version"],
         status_name=row["status_name"],
         status_message=row["status_message"],
+        application_status_name=row["application_status_name"],
+        application_status_message=row["application_status_message"],
         state=json.loads(row["state"]),
-        notices=[StoredNotice(**each | {"event": json.dumps(each["event"])}) for each in json.loads(row["notices"])],
+        notices=[StoredNotice(**each) for each in json.loads(row["notices"])],
         ports=[(protocol, number) for protocol, number in json.loads(row["ports"])],
         interfaces={each["number"]: each["interface"] for each in bags},
         bags={

@@ -26,7 +26,7 @@ _MINE = """
 # members, also of those that have left and that a unit was told of; of its siblings, those that it was told of.
 READ = f"""
     {_MINE}
-    SELECT m.relation_id IS NOT NULL AS may, b.data, b.version
+    SELECT CAST(b.data AS text) AS data, b.version
       FROM mine m
       LEFT JOIN relation_bag b ON b.relation_id = m.relation_id AND b.owner = $4
      WHERE $4 = m.name

@@ -17,13 +17,11 @@ _APPLICATION_STATUS = """
     UPDATE application SET status_name = $2, status_message = $3
      WHERE id = $1::text::uuid AND (status_name, status_message) IS DISTINCT FROM ($2, $3)
 """
-# Lines of events that are not this unit's, or are not kept any more, are left out.
 _APPEND = """
     INSERT INTO unit_log (unit_id, ordinal, attempt, number, level, line)
-    SELECT e.unit_id, e.ordinal, given.attempt, given.number, given.level, given.line
-      FROM unnest($2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[])
-           WITH ORDINALITY AS given (event_id, attempt, number, level, line, place)
-      JOIN unit_event e ON e.id = given.event_id::uuid AND e.unit_id = $1::text::uuid
+    SELECT $1::text::uuid, given.ordinal, given.attempt, given.number, given.level, given.line
+      FROM unnest($2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::text[])
+           WITH ORDINALITY AS given (ordinal, attempt, number, level, line, place)
      ORDER BY given.place
         ON CONFLICT DO NOTHING
 """
@@ -31,9 +29,9 @@ _APPEND = """
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NewLine:
-    """A line that a unit has logged; `number` counts from 1 within the attempt."""
+    """A line that a unit has logged in an event; `number` counts from 1 within the attempt."""
 
-    event_id: str
+    ordinal: int
     attempt: int
     number: int
     level: str
@@ -54,5 +52,5 @@ async def set_application_status(transaction: Transaction, application_id: str, 
 
 async def append(transaction: Transaction, unit_id: str, lines: Sequence[NewLine]) -> None:
     """Add lines to the log of a unit that is locked; one that is there is left as it is."""
-    names = ("event_id", "attempt", "number", "level", "text")
+    names = ("ordinal", "attempt", "number", "level", "text")
     await transaction.fetch(_APPEND, unit_id, *([getattr(line, name) for line in lines] for name in names))

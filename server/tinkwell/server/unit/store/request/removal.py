@@ -51,7 +51,7 @@ _LEAVE_STORAGE = """
 """
 _DROP_STORAGE = "DELETE FROM storage WHERE unit_id = ANY ($1::text[]::uuid[])"
 _DIE = """
-    UPDATE unit SET life = 'DEAD', is_forced = $2, force_at = NULL, next_tick_at = NULL,
+    UPDATE unit SET life = 'DEAD', phase = 'TEARDOWN', is_forced = $2, force_at = NULL, next_tick_at = NULL,
                     removal_reason = coalesce(nullif(removal_reason, ''), $3),
                     removal_actor = coalesce(nullif(removal_actor, ''), $4)
      WHERE id = ANY ($1::text[]::uuid[]) AND life <> 'DEAD'

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Collection, Iterator
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.server.database.database import Database
-from tinkwell.server.unit.service.delivery.touched import Touched
+from tinkwell.server.unit.service.agent.touched import Touched
 from tinkwell.server.unit.store.agent import wake
 from tinkwell.server.unit.store.agent.wake import Found, Serving
 
@@ -92,7 +92,7 @@ class Wakes:
             self._has_heard.set()
 
     async def run(self) -> None:
-        """Look for the units that are touched, until cancelled. Raises `errors.TinkwellError`; run again after it.
+        """Look for the units that are touched, until cancelled; raises what goes wrong, and is run again after that.
 
         Nothing is lost by an error: all units are named then.
         """
@@ -101,7 +101,7 @@ class Wakes:
                 await self._has_heard.wait()
                 self._has_heard.clear()
                 await self._look()
-        except errors.TinkwellError:
+        except Exception:
             self.name_all()
             raise
 
@@ -131,8 +131,10 @@ class Wakes:
         for stream in self._streams:
             stream.add(found)
 
-    async def watch(self, serving: Serving) -> AsyncGenerator[list[str], None]:
-        """Yield ids of units that may have something due: all that the agent serves at once, and then as it comes.
+    async def watch(self, serving: Serving) -> AsyncGenerator[tuple[list[str], bool], None]:
+        """Yield ids of units that may have something due: all that the agent serves at first, and then as it comes.
+
+        With each batch it is said whether it is the last of the first ones.
 
         Raises `errors.LimitReached`, and `errors.Unavailable` when the server stops.
         """
@@ -140,13 +142,13 @@ class Wakes:
             # After it listens, so that nothing is missed in between.
             found = await wake.served(self._database.fetch, serving)
             ids = [each.unit_id for each in found]
-            # The last one of these may be empty, which is how an agent learns that it has no units.
+            # It may be empty, for an agent that has no units.
             for start in range(0, max(len(ids), 1), MAX_BATCH):
-                yield ids[start : start + MAX_BATCH]
+                yield ids[start : start + MAX_BATCH], start + MAX_BATCH >= len(ids)
             while not self._is_closed:
                 await stream.woken.wait()
                 if batch := stream.take():
-                    yield batch
+                    yield batch, False
         raise errors.Unavailable("the server is stopping; try again")
 
     @contextlib.contextmanager

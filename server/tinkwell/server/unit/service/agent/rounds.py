@@ -6,11 +6,12 @@ Every server does it, and what one has done the others do not find any more.
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable
 
 from tinkwell.core import errors
-from tinkwell.server.unit.service.delivery.election import Elections
-from tinkwell.server.unit.service.delivery.reaping import Reaping
-from tinkwell.server.unit.service.delivery.wake import Wakes
+from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.agent.wake import Wakes
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,8 @@ class Rounds:
         self._elections = elections
         self._reaping = reaping
         self._wakes = wakes
+        # What else there is to do in each round: whoever needs that adds it.
+        self.others: list[Callable[[], Awaitable[None]]] = []
         self._interval_seconds = interval_seconds
 
     async def run(self) -> None:
@@ -41,6 +44,8 @@ class Rounds:
 
     async def run_once(self) -> None:
         """Make one round. Raises `errors.TinkwellError`."""
+        for other in self.others:
+            await other()
         await self._elections.hold_all(actor=ACTOR)
         await self._reaping.run(actor=ACTOR)
         await self._wakes.name_overdue()

@@ -9,9 +9,9 @@ from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import CharmKind
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.agent.wake import Wakes
 from tinkwell.server.unit.service.delivery import fence
-from tinkwell.server.unit.service.delivery.reaping import Reaping
-from tinkwell.server.unit.service.delivery.wake import Wakes
 from tinkwell.server.unit.store.agent import hold
 from tinkwell.server.unit.store.agent.wake import Serving
 
@@ -33,7 +33,7 @@ class Offer:
     applications: Sequence[str] = ()
 
 
-class Service:
+class ServingService:
     """Lets agents listen."""
 
     def __init__(self, database: Database, reaping: Reaping, wakes: Wakes) -> None:
@@ -41,8 +41,10 @@ class Service:
         self._reaping = reaping
         self._wakes = wakes
 
-    async def watch(self, offer: Offer, lease_token: int, *, actor: str) -> AsyncGenerator[list[str], None]:
-        """Yield ids of units that may have something due, all of the agent's at once in the first batches.
+    async def watch(
+        self, offer: Offer, lease_token: int, *, actor: str
+    ) -> AsyncGenerator[tuple[list[str], bool], None]:
+        """Yield ids of units that may have something due, with whether they are the last of those that come at first.
 
         Raises `errors.InvalidField`, `errors.LeaseLost`, `errors.LimitReached`, `errors.Unavailable`.
         """

@@ -15,7 +15,7 @@ from tinkwell.server.unit.store.agent.own import Bag
 from tinkwell.server.unit.store.agent.told import NewLine
 
 STATUSES = ("unknown", "maintenance", "waiting", "blocked", "active")
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "STDOUT", "STDERR")
 MAX_LINES = 1_000
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
@@ -86,10 +86,10 @@ class Telling:
         if count > MAX_LINES:
             raise errors.InvalidField.of("lines", f"there are {count:,}; at most {MAX_LINES:,} may come at once")
 
-    async def append(self, unit_id: str, lines: Sequence[NewLine], *, lease_token: int, actor: str) -> None:
-        """Add lines to a unit's log; one that is there is left as it is, and one that is beyond the limit is left out.
+    async def append(self, unit_id: str, lines: Sequence[NewLine], *, lease_token: int, actor: str) -> int:
+        """Add lines to a unit's log, and return how many were accepted: one that is there is left as it is.
 
-        Raises `errors.InvalidField`, `errors.NotFound` and `errors.LeaseLost`.
+        Lines beyond the limit are left out. Raises `errors.InvalidField`, `errors.NotFound` and `errors.LeaseLost`.
         """
         unit_id = parse.parse_uuid("unit_id", unit_id)
         fence.parse_token(lease_token)
@@ -107,6 +107,7 @@ class Telling:
 
         if kept:
             await self._database.write(work, actor=actor)
+        return len(kept)
 
     async def read_bag(self, event_id: str, *, relation: int, owner: str, lease_token: int) -> Bag:
         """Return a bag that the unit of a running event may read; an owner that says nothing has an empty one.
@@ -164,7 +165,7 @@ def _check_status(status: Status | None, application_status: Status | None, work
 
 
 def _check_line(checks: check.Checks, field: str, line: NewLine) -> None:
-    checks.take(parse.parse_uuid, f"{field}.event_id", line.event_id)
+    checks.take(parse.parse_int_range, f"{field}.ordinal", line.ordinal, low=1, high=_MAX_RELATION)
     checks.take(parse.parse_int_range, f"{field}.attempt", line.attempt, low=1, high=MAX_ATTEMPT)
     checks.take(parse.parse_int_range, f"{field}.number", line.number, low=1, high=MAX_ATTEMPT)
     if line.level not in LEVELS:
