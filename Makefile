@@ -65,6 +65,10 @@ kill-releases: $(CONTRIBUTOR) ## Kill provisioners at 200 of their deeds in turn
 kill-units: $(CONTRIBUTOR) ## Kill agents for units, or what they stand on, at 200 points in turn, and judge; SEED=7 POINTS=50 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.unit_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
 
+.PHONY: storm-units
+storm-units: $(CONTRIBUTOR) ## Try the rules of units by 2,000 storms and all orders of a few requests; SEED=7 STORMS=100 as you like
+	PYTHONPATH=tests $(BIN)/python -m support.unit_storm $(if $(SEED),--seed $(SEED)) $(if $(STORMS),--storms $(STORMS))
+
 .PHONY: fuzz
 fuzz: $(CONTRIBUTOR) ## Send 10,000 hostile messages while somebody else asks, and judge; SEED=7 MESSAGES=2000 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.fuzz $(if $(SEED),--seed $(SEED)) $(if $(MESSAGES),--messages $(MESSAGES)) $(ARGS)
