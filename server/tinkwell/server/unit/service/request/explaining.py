@@ -143,7 +143,7 @@ def _removal(event: Event) -> Cause:
     about = event.relation and (event.relation.departing_unit or event.relation.application)
     match event.reason:
         case "RELATION_REMOVED":
-            return Cause(f"{who} ended the relation with {about}")
+            return Cause(f"{who} ended the relation with {event.relation.application if event.relation else ''}")
         case "APPLICATION_REMOVED":
             return Cause(f"{who} removed the application {about if event.leaving != 'SELF' and about else ''}".rstrip())
         case "FORCED":
