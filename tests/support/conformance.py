@@ -14,6 +14,7 @@ pytest.register_assert_rewrite(
     "support.release_looking_conformance",
     "support.release_secret_conformance",
     "support.retention_conformance",
+    "support.unit_conformance",
 )
 
 from support import (  # noqa: E402

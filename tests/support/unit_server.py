@@ -57,6 +57,7 @@ class UnitServer:
         self.refused: set[str] = set()
         self.timeout_seconds = 30.0
         self.storages: dict[str, bool] = {}
+        self.kept_storages: set[str] = set()
         self.refresh(files)
         self.woken = asyncio.Event()
         if path is not None and path.exists():
@@ -90,6 +91,11 @@ class UnitServer:
     def is_over(self) -> bool:
         """Whether all events are committed."""
         return self.state.done == len(self.state.names)
+
+    async def storages_in(self, namespace: str) -> frozenset[str]:
+        """Return the storages that are there when the unit is gone."""
+        assert namespace == "default"
+        return frozenset(self.kept_storages)
 
     async def acquire(self, owner: str, engine: str) -> Lease:
         self._load()
@@ -131,7 +137,9 @@ class UnitServer:
         assert isinstance(effects, bytes)
         number, state = int(event_id), self.state
         if (number, attempt) in [(n, a) for n, (_, a) in enumerate(state.committed)]:
-            return self._next()
+            following = self._next()
+            self._save()
+            return following
         if state.in_flight is None or state.in_flight[:2] != (number, attempt):
             raise errors.LeaseLost("the attempt is another's")
         name = state.names[number]

@@ -45,8 +45,10 @@ class Units:
     lines: list[UnitLogLine] = field(default_factory=list)
     statuses: list[dict[str, object]] = field(default_factory=list)
     on_commit: Callable[[], object] = lambda: None
+    on_next: Callable[[], object] = lambda: None
 
     async def next_event(self, lease_token: int, unit_id: str) -> Grant | NoEvent:
+        self.on_next()
         return self._answer("next", lease_token)
 
     async def commit(
@@ -70,6 +72,9 @@ class Units:
         before = len(self.lines)
         self.lines += lines
         return len(self.lines) - before
+
+    async def storages(self) -> frozenset[str]:
+        return frozenset({"data/1"})
 
     async def wakes(self, lease_token: int, **_: object) -> AsyncIterator[tuple[str, ...]]:
         yield (UNIT_ID,)
@@ -102,15 +107,32 @@ def folder(tmp_path: Path) -> Iterator[AgentFolder]:
 
 async def serve(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> None:
     """Serve the unit until the server says that it is gone."""
+    async with hosting(units, charm_class, folder) as host:
+        await host.run()
+
+
+@contextlib.asynccontextmanager
+async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> AsyncIterator[Host]:
+    """Make a host of the unit, under a lease; what is done with it ends within ten seconds."""
     lease = Lease(Leases(), "charm:test")
     handler = LogHandler()
     keeper = asyncio.create_task(lease.run())
     logging.getLogger().addHandler(handler)
     try:
-        host = Host(Served(units, lease, folder, charm_class, "sha256:0", asyncio.Event()), UNIT_ID)
-        host.wake()
         async with asyncio.timeout(10):
-            await host.run()
+            yield Host(
+                Served(
+                    units=units,
+                    lease=lease,
+                    folder=folder,
+                    charm_class=charm_class,
+                    digest="sha256:0",
+                    namespace="default",
+                    storages=units.storages,
+                    stopping=asyncio.Event(),
+                ),
+                UNIT_ID,
+            )
     finally:
         logging.getLogger().removeHandler(handler)
         keeper.cancel()
@@ -267,6 +289,38 @@ async def test_a_charm_is_given_what_the_server_grants(folder: AgentFolder) -> N
     await serve(units, Web, folder)
     assert seen == [{"dsn": "x"}, 2.0, True, True, ("pg/0",)]
     assert units.calls[1][0] == "commit"
+
+
+async def test_a_handler_of_a_unit_that_is_gone_is_ended(folder: AgentFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinkwell.charm.agent.host._LOOK_SECONDS", 0.0)
+    ended: list[bool] = []
+
+    class Web(charm.Charm):
+        @charm.on.install
+        async def install(self, event: charm.Install) -> None:
+            host.wake()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(True)
+
+    units = Units(deque([granted(), granted(), GONE]))
+    units.on_next = lambda: host.wake()
+    async with hosting(units, Web, folder) as host:
+        await host.run()
+    assert ended == [True]
+    assert [call[0] for call in units.calls] == ["next", "next", "next"]
+
+
+async def test_storages_that_went_with_their_unit_are_removed_and_others_are_not(folder: AgentFolder) -> None:
+    class Web(charm.Charm):
+        """Does nothing."""
+
+    gone, kept = folder.storage("default", "data/0"), folder.storage("default", "data/1")
+    (gone / "file").touch()
+    await serve(Units(deque([GONE])), Web, folder)
+    assert not gone.exists()
+    assert kept.exists()
 
 
 async def test_a_refused_effect_is_the_end_of_its_outcome(folder: AgentFolder) -> None:

@@ -28,7 +28,7 @@ class Wanted:
     """Whose units an agent serves: those of an application, on machines (ids of hardware) or on none."""
 
     application: str
-    namespace: str = ""
+    namespace: str = "default"
     machines: tuple[str, ...] = ()
 
     @property
@@ -54,6 +54,8 @@ class Agent:
             folder=self._folder,
             charm_class=charm_class,
             digest=description.digest(charm_class),
+            namespace=wanted.namespace,
+            storages=self._storages,
             stopping=asyncio.Event(),
         )
 
@@ -76,6 +78,8 @@ class Agent:
                 await self._serve()
                 await self._lease.end()
                 keeper.cancel()
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
         finally:
             logging.getLogger().removeHandler(handler)
             self._folder.close()
@@ -107,6 +111,10 @@ class Agent:
         del self._hosts[unit_id]
         self._tasks.discard(task)
 
+    async def _storages(self) -> frozenset[str]:
+        found = self._client.applications.storages(namespace=self._wanted.namespace)
+        return frozenset([each.name async for each in found])
+
     async def _watch(self, group: asyncio.TaskGroup) -> NoReturn:
         pause = backoff.Backoff()
         while True:
@@ -131,3 +139,9 @@ class Agent:
                     raise
                 logger.warning("units are not watched", extra={"cause": str(error)})
             await asyncio.sleep(pause.next_seconds())
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what has ended the agent; the rest was cancelled for it."""
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -8,6 +8,7 @@ FOLDER/storage      NAMESPACE/data/0: the content of storages
 
 import fcntl
 import os
+import shutil
 import uuid
 from pathlib import Path
 from typing import Self
@@ -52,6 +53,15 @@ class AgentFolder:
         path = self._path / "storage" / namespace / kind / number
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
+
+    def storages(self, namespace: str) -> frozenset[str]:
+        """Return the names of the storages in a namespace that have a folder."""
+        parent = self._path / "storage" / namespace
+        return frozenset(f"{path.parent.name}/{path.name}" for path in parent.glob("*/*"))
+
+    def remove_storage(self, namespace: str, name: str) -> None:
+        """Remove the folder of a storage with all that is in it."""
+        shutil.rmtree(self.storage(namespace, name))
 
 
 def _engine(path: Path) -> str:

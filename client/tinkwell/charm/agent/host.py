@@ -11,6 +11,7 @@ asked for, since asking says that what ran under another lease is lost.
 import asyncio
 import logging
 import traceback
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tinkwell.charm.agent import granted
@@ -32,19 +33,26 @@ logger = logging.getLogger(__name__)
 _MESSAGE_CHARACTERS = 1_000
 # What concerns the agent as a whole, and not this unit.
 _HOPELESS = (errors.Unauthenticated, errors.PermissionDenied, errors.Unimplemented, errors.Closed)
+# How long a unit that is woken while an event of it is handled is left alone before the server is asked about it.
+_LOOK_SECONDS = 1.0
 # When to ask again for a unit that another agent holds, or that the server gives nothing for.
 _HELD_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What all hosts of an agent share. `digest` is that of the charm."""
+    """What all hosts of an agent share.
+
+    `digest` is that of the charm. `storages` gives the names of all storages that there are in the namespace.
+    """
 
     units: Units
     lease: Lease
     folder: AgentFolder
     charm_class: type[Charm]
     digest: str
+    namespace: str
+    storages: Callable[[], Awaitable[frozenset[str]]]
     stopping: asyncio.Event
 
 
@@ -75,16 +83,31 @@ class Host:
             if isinstance(following, Grant):
                 following = await self._handle(following)
                 # After the last commit somebody may have to be elected, which only asking does.
-                following = following if isinstance(following, Grant) else await self._next()
-                continue
-            if following is not None and following.reason is NoEventReason.GONE:
+                if isinstance(following, Grant) or _is_gone(following):
+                    continue
+            elif _is_gone(following):
                 logger.info("the unit is gone", extra={"unit_id": self._unit_id})
+                await self._clear()
                 return
-            if following is not None:
+            elif following is not None:
                 self._note(following)
                 await self._sleep(following.due_in_seconds)
             if not self._served.stopping.is_set():
                 following = await self._next()
+
+    async def _clear(self) -> None:
+        """Remove the folders of storages that have gone, as with their unit; what was detached stays."""
+        served = self._served
+        # In this order: the server knows a storage before there is a folder.
+        kept = await asyncio.to_thread(served.folder.storages, served.namespace)
+        if not kept:
+            return
+        try:
+            known = await until_answered(served.storages, what="list storages")
+            for name in kept - known:
+                await asyncio.to_thread(served.folder.remove_storage, served.namespace, name)
+        except (errors.Error, OSError) as error:
+            logger.warning("storages that are gone cannot be removed", extra={"cause": str(error)})
 
     async def _sleep(self, seconds: float | None) -> None:
         try:
@@ -137,11 +160,18 @@ class Host:
         surroundings = granted.Granted(self._served.units, self._served.lease, token, grant, outbox)
         fields = {"unit": grant.unit, "event": event.name, "ordinal": event.ordinal, "attempt": event.attempt}
         pump = asyncio.create_task(outbox.run(), name=f"outbox of {grant.unit}")
+        work = asyncio.create_task(self._dispatch(grant, surroundings, outbox), name=f"handlers of {grant.unit}")
+        look = asyncio.create_task(self._until_gone(), name=f"end of {grant.unit}")
         try:
-            ended = await self._dispatch(grant, surroundings, outbox)
+            await asyncio.wait({work, look}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                logger.info("an event is not needed any more", extra=fields)
+                return look.result()
+            ended = work.result()
         finally:
-            pump.cancel()
-            await asyncio.gather(pump, return_exceptions=True)
+            for task in (pump, work, look):
+                task.cancel()
+            await asyncio.gather(pump, work, look, return_exceptions=True)
             await outbox.flush()
         if isinstance(ended, Failure):
             logger.warning("an event has failed", extra=fields | {"cause": ended.message})
@@ -157,6 +187,16 @@ class Host:
         following = await self._commit(outcome)
         logger.info("an event is handled", extra=fields)
         return following
+
+    async def _until_gone(self) -> NoEvent:
+        """Return once the unit is gone while an event of it is handled, as where it is removed by force."""
+        while True:
+            await self._is_awake.wait()
+            # The unit is woken by what its own handlers say, too.
+            await asyncio.sleep(_LOOK_SECONDS)
+            following = await self._next()
+            if isinstance(following, NoEvent) and _is_gone(following):
+                return following
 
     async def _dispatch(
         self, grant: Grant, surroundings: granted.Granted, outbox: outboxes.Outbox
@@ -211,6 +251,10 @@ class Host:
         except (errors.IllegalTransition, errors.NotFound) as error:
             logger.warning("a failure is not wanted", extra={"event_id": event_id, "cause": str(error)})
             return None
+
+
+def _is_gone(following: Grant | NoEvent | None) -> bool:
+    return isinstance(following, NoEvent) and following.reason is NoEventReason.GONE
 
 
 def _said(error: BaseException) -> str:

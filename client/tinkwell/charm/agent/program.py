@@ -12,7 +12,7 @@ from tinkwell.charm.charm import Charm
 def load(target: str) -> type[Charm]:
     """Import a file and return the charm in it: `web.py:Web`, or `web.py` where it is the only one.
 
-    The folder of the file is where it finds modules beside it. Raises `DeclarationError` where there is no such charm,
+    Its folder is where it finds modules from now on. Raises `DeclarationError` where there is no such charm,
     and whatever the file itself raises.
     """
     name, _, attribute = target.partition(":")
@@ -23,7 +23,8 @@ def load(target: str) -> type[Charm]:
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None or not module_name.isidentifier() or module_name in sys.modules:
         raise errors.DeclarationError(f"{name} cannot be imported as a module {module_name}; rename it")
-    sys.path.insert(0, str(path.resolve().parent))
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.insert(0, folder)
     module = importlib.util.module_from_spec(spec)
     # Charms that look for their module, as dataclasses do, find it there.
     sys.modules[module_name] = module
@@ -32,8 +33,6 @@ def load(target: str) -> type[Charm]:
     except BaseException:
         del sys.modules[module_name]
         raise
-    finally:
-        sys.path.remove(str(path.resolve().parent))
     return _only(name, vars(module), module_name) if not attribute else _named(name, vars(module), attribute)
 
 

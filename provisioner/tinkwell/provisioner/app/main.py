@@ -38,6 +38,8 @@ AUTO_SECONDS = 2
 REMOVE_SECONDS = 20
 # So many processes at once evaluate and check what strangers wrote.
 CHILDREN = 4
+# An agent for units serves at most so many.
+MAX_MACHINES = 1_000
 # Objects made before the youngest are looked at for garbage, and how often they are before the older ones.
 COLLECT_AFTER = (50_000, 20, 20)
 
@@ -232,10 +234,18 @@ def _unit_agent(
     async def machines() -> frozenset[str]:
         if isinstance(settings.serves, frozenset):
             return settings.serves
-        return frozenset([hardware.id async for hardware in server.hardware.all()])
+        found = sorted([hardware.id async for hardware in server.hardware.all()])
+        if len(found) > MAX_MACHINES:
+            fields = {"served": MAX_MACHINES, "machines": len(found)}
+            logger.warning("units are run on some machines only: name others by --agent-for", extra=fields)
+        return frozenset(found[:MAX_MACHINES])
+
+    async def storages(namespace: str) -> frozenset[str]:
+        return frozenset([storage.name async for storage in server.applications.storages(namespace=namespace)])
 
     return unit_agent.Agent(
         api=server.units,
+        storages=storages,
         lease=keeper,
         path=directory.unit_dir,
         machines=machines,

@@ -35,9 +35,13 @@ CHECK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`."""
+    """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`.
+
+    `storages` gives the names of all storage instances that there are in a namespace.
+    """
 
     api: UnitApi
+    storages: Callable[[str], Awaitable[frozenset[str]]]
     lease: Keeper
     path: Path
     machines: Callable[[], Awaitable[frozenset[str]]]
@@ -53,6 +57,7 @@ class Agent:
             async with Desk(folders.socket, {os.geteuid()}).serving() as desk:
                 host = Host(
                     api=self.api,
+                    storages=self.storages,
                     lease=self.lease,
                     folders=folders,
                     outcomes=OutcomeFolder(folders.outcomes),

@@ -27,8 +27,8 @@ from tinkwell.provisioner.unit.host import Host
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE = 1_000
-# What a commit is answered where the event has ended, or has never been this attempt's to end.
-ENDED = (errors.CommitRefused, errors.LeaseLost, errors.NotFound)
+# What the end of an attempt is answered where the event has ended otherwise, or is to be heard again.
+ENDED = (errors.CommitRefused, errors.IllegalTransition, errors.NotFound)
 
 
 class Broken(Exception):
@@ -109,7 +109,8 @@ class Execution:
     async def _prepare(self, given: Given) -> None:
         """Have nothing run that a former attempt has left, and all there that the script needs."""
         await asyncio.to_thread(script.end_former, self._folder.record)
-        for path in given.storages.values():
+        for name, path in given.storages.items():
+            await asyncio.to_thread(self._folder.note_storage, given.namespace, name)
             await asyncio.to_thread(Path(path).mkdir, 0o700, parents=True, exist_ok=True)
         if await asyncio.to_thread(self._folder.has_charm, self._grant.charm):
             return

@@ -18,6 +18,7 @@ from tinkwell.core.charm import package
 from tinkwell.provisioner.state_dir import state_dir
 
 HOOKS = "hooks"
+_STORAGES = "storages"
 _EXECUTABLE, _PLAIN = 0o755, 0o644
 
 
@@ -67,6 +68,21 @@ class UnitFolder:
         finally:
             for scrap in (new, old):
                 shutil.rmtree(scrap, ignore_errors=True)
+
+    def note_storage(self, namespace: str, name: str) -> None:
+        """Remember a storage that the unit has."""
+        noted = self.storages()
+        if (namespace, name) not in noted:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            state_dir.write_file(self.path / _STORAGES, "".join(f"{a} {b}\n" for a, b in [*noted, (namespace, name)]))
+
+    def storages(self) -> list[tuple[str, str]]:
+        """Return the storages that the unit has had, each by its namespace and its name."""
+        try:
+            lines = (self.path / _STORAGES).read_text("ascii").splitlines()
+        except FileNotFoundError:
+            return []
+        return [(namespace, name) for namespace, _, name in (line.partition(" ") for line in lines)]
 
     def sweep(self) -> None:
         """Remove what a dead agent has not finished."""
@@ -125,6 +141,10 @@ class Folders:
         """Return the folder of a storage instance, such as `data/0`. Raises `state_dir.StateError` for no names."""
         instance = state_dir.checked(name.replace("/", "-"))
         return self.path / "storages" / state_dir.checked(namespace) / instance
+
+    def remove_storage(self, namespace: str, name: str) -> None:
+        """Remove the folder of a storage instance with all that is in it; there need not be one."""
+        shutil.rmtree(self.storage(namespace, name), ignore_errors=True)
 
     @property
     def _units(self) -> Path:

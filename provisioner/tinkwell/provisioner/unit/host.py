@@ -58,9 +58,10 @@ class UnitApi(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What units share."""
+    """What units share. `storages` gives the names of all storage instances that there are in a namespace."""
 
     api: UnitApi
+    storages: Callable[[str], Awaitable[frozenset[str]]]
     lease: Keeper
     folders: Folders
     outcomes: OutcomeFolder

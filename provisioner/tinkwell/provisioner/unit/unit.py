@@ -12,6 +12,7 @@ from tinkwell.client import backoff, errors
 from tinkwell.client.unit.grant import NoEvent, NoEventReason
 from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.unit import execution, script
+from tinkwell.provisioner.unit.folder import UnitFolder
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host
 
@@ -61,9 +62,10 @@ class Unit:
                 following = await self._carry_out(following)
         except errors.NotFound:
             return NoEvent(reason=NoEventReason.GONE)
-        except errors.LeaseLost:
-            # It is another agent's; whoever gets a unit is woken for it.
-            return NoEvent(reason=NoEventReason.NOTHING_DUE)
+        except errors.IllegalTransition as error:
+            # It is another agent's, or not served before the stream begins. Who gets a unit is woken for it.
+            logger.debug("a unit is not to be had", extra={"unit": self._id, "cause": str(error)})
+            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=LONGEST_SECONDS)
         except errors.Error as error:
             if isinstance(error, retry.HOPELESS):
                 raise
@@ -131,9 +133,27 @@ class Unit:
         except OSError as error:
             fields = {"unit": self._id, "cause": str(error)}
             logger.warning("what runs of a unit that is gone cannot be ended", extra=fields)
+        await self._clear_storages(folder)
         await asyncio.to_thread(folder.remove)
         await asyncio.to_thread(self._host.outcomes.drop, self._id)
         logger.info("a unit is gone", extra={"unit": self._id})
+
+    async def _clear_storages(self, folder: UnitFolder) -> None:
+        """Remove the storages of the unit that have gone with it; those that were detached stay for other units."""
+        for namespace, name in await asyncio.to_thread(folder.storages):
+            try:
+                there = await retry.until_answered(
+                    lambda: self._host.storages(namespace),  # noqa: B023  (it is called in this turn)
+                    what="list storages",
+                )
+            except errors.Error as error:
+                if isinstance(error, retry.HOPELESS):
+                    raise
+                fields = {"storage": name, "namespace": namespace, "cause": str(error)}
+                logger.warning("a storage is left, though its unit is gone", extra=fields)
+                continue
+            if name not in there:
+                await asyncio.to_thread(self._host.folders.remove_storage, namespace, name)
 
 
 async def _cancel(*tasks: "asyncio.Future[NoEvent] | asyncio.Future[Granted | NoEvent]") -> None:

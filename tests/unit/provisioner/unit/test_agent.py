@@ -26,7 +26,9 @@ async def _no_machines() -> frozenset[str]:
 @contextlib.asynccontextmanager
 async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
     keeper = Keeper(server, owner="o", engine="e")
-    running = agent.Agent(api=server, lease=keeper, path=path / "units", machines=_no_machines)
+    running = agent.Agent(
+        api=server, storages=server.storages_in, lease=keeper, path=path / "units", machines=_no_machines
+    )
     tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
     try:
         yield
@@ -180,6 +182,17 @@ async def test_a_unit_that_went_while_no_agent_was_there_is_cleared(tmp_path: Pa
     server.state.is_gone = True
     async with _agent(server, tmp_path):
         await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
+
+
+async def test_storages_go_with_their_unit_but_for_those_that_were_detached(tmp_path: Path) -> None:
+    server = UnitServer(["install"], {"install": "touch $(storage-get -s data/0 location)/file"})
+    server.storages, server.kept_storages = {"data/0": True, "data/1": True}, {"data/1"}
+    async with _agent(server, tmp_path):
+        await eventually(lambda: server.is_over)
+        assert (tmp_path / "units/storages/default/data-0/file").exists()
+        server.remove()
+        await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
+    assert [path.name for path in (tmp_path / "units/storages/default").iterdir()] == ["data-1"]
 
 
 async def test_leadership_that_is_nearly_over_is_asked_for_again(tmp_path: Path) -> None:
