@@ -7,6 +7,7 @@ from typing import Any
 from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.explanation import upcoming
 from tinkwell.core.unit.kinds import EventState, Life, Phase
+from tinkwell.core.unit.record import Event, Notice, Unit
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.removing import missing
@@ -15,7 +16,6 @@ from tinkwell.server.unit.store.delivery import Loaded
 from tinkwell.server.unit.store.request import cause as store
 from tinkwell.server.unit.store.request import event as events
 from tinkwell.server.unit.store.request import unit
-from tinkwell.server.unit.store.request.record import Event, Notice, Unit
 
 _MAX_CAUSES = 6
 _MAX_BEHIND = 20

@@ -8,8 +8,8 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.unit.kinds import EventState, Phase
+from tinkwell.core.unit.record import Event, EventRelation, LogLine, Notice
 from tinkwell.server.database.database import Fetch
-from tinkwell.server.unit.store.request.record import Event, EventRelation, LogLine, Notice
 
 _LISTED_ROWS = 100
 _EVENT = """
