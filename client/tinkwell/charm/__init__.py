@@ -7,7 +7,15 @@ from tinkwell.charm.bag import Bag
 from tinkwell.charm.charm import Charm
 from tinkwell.charm.declaration import on
 from tinkwell.charm.endpoint import Peer, Provides, Relations, Requires
-from tinkwell.charm.errors import CannotDefer, CharmError, DeclarationError, NotLeader, RelationGone, StorageMissing
+from tinkwell.charm.errors import (
+    CannotDefer,
+    CharmError,
+    DeclarationError,
+    NotLeader,
+    NotReadable,
+    RelationGone,
+    StorageMissing,
+)
 from tinkwell.charm.event import (
     CollectMetrics,
     ConfigChanged,
@@ -56,6 +64,7 @@ __all__ = [
     "LeaderSettingsChanged",
     "Maintenance",
     "NotLeader",
+    "NotReadable",
     "Option",
     "Peer",
     "PostSeriesUpgrade",

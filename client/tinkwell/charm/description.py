@@ -6,6 +6,7 @@ there: who serves the units has the same file. Its digest tells revisions apart.
 
 import decimal
 import inspect
+import io
 from pathlib import Path
 
 from tinkwell.charm import errors
@@ -58,18 +59,24 @@ def pack(charm_class: type[Charm]) -> bytes:
     )
 
 
+def digest(charm_class: type[Charm]) -> str:
+    """Return the digest by which servers know a class. Raises as `pack`."""
+    return package.digest(io.BytesIO(pack(charm_class)))
+
+
 def _option(option: Option[object]) -> record.Option:
     return record.Option(
         name=option.name,
         type=option.type,
         description=option.description,
-        default=_value(option.default),
-        minimum=_value(option.minimum),
-        maximum=_value(option.maximum),
+        default=to_json(option.default),
+        minimum=to_json(option.minimum),
+        maximum=to_json(option.maximum),
     )
 
 
-def _value(value: object) -> JsonValue:
+def to_json(value: object) -> JsonValue:
+    """Return the value of an option as documents have it. Raises `DeclarationError` for what options cannot be."""
     match value:
         case float():
             return decimal.Decimal(repr(value))

@@ -4,6 +4,7 @@ CharmError
 ├── DeclarationError    a class of charms says something of itself that cannot be
 ├── CannotDefer         this kind of event comes once and is not put off
 ├── NotLeader           only the leader's unit may do this
+├── NotReadable         the unit may not read this bag
 ├── RelationGone        the relation is broken, so nobody would read what is written into it
 └── StorageMissing      the unit does not have the storage that is asked for
 
@@ -25,6 +26,10 @@ class CannotDefer(CharmError):
 
 class NotLeader(CharmError):
     """Only the leader's unit may do this."""
+
+
+class NotReadable(CharmError):
+    """The unit may not read this bag."""
 
 
 class RelationGone(CharmError):

@@ -22,7 +22,10 @@ from sqlalchemy.engine import Connection
 from tinkwell.migrations import statement
 
 # In this order: a room's functions may call those of the rooms before it.
-ROOMS = ("schema", "event", "lease", "secret", "hardware", "template", "workflow", "chart", "lifecycle", "release", "unit")
+ROOMS = (
+    *("schema", "event", "lease", "secret", "hardware", "template", "workflow"),
+    *("chart", "lifecycle", "release", "unit"),
+)
 _KINDS = ("shape", "function")
 FUNCTION = re.compile(r"^CREATE (?:OR REPLACE )?FUNCTION (\w+)", re.MULTILINE)
 

@@ -1217,7 +1217,7 @@ CREATE TABLE public.unit (
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT unit_number_range CHECK ((number >= 0)),
     CONSTRAINT unit_place CHECK (((machine_id IS NULL) OR (NOT is_anywhere))),
-    CONSTRAINT unit_status_known CHECK ((status_name = ANY (ARRAY['unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text]))),
+    CONSTRAINT unit_status_known CHECK ((status_name = ANY (ARRAY['unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text, 'error'::text]))),
     CONSTRAINT unit_status_size CHECK ((char_length(status_message) <= 1000))
 );
 
@@ -1759,12 +1759,12 @@ ALTER TABLE ONLY public.charm_chunk ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE TABLE public.deferred_notice (
     id bigint NOT NULL,
     unit_id uuid NOT NULL,
+    key text NOT NULL,
     ordinal bigint NOT NULL,
+    event public.unit_document NOT NULL,
     handler text NOT NULL,
-    event text NOT NULL,
     attempts integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT deferred_notice_size CHECK ((octet_length(event) <= 65536))
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 ALTER TABLE public.deferred_notice ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -2078,6 +2078,9 @@ ALTER TABLE ONLY public.chart
     ADD CONSTRAINT chart_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.deferred_notice
+    ADD CONSTRAINT deferred_notice_once UNIQUE (unit_id, key);
+
+ALTER TABLE ONLY public.deferred_notice
     ADD CONSTRAINT deferred_notice_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.event_discard
@@ -2253,8 +2256,6 @@ CREATE INDEX charm_used ON public.charm USING btree (used_at);
 CREATE INDEX chart_name ON public.chart USING btree (name, created_at);
 
 CREATE INDEX chart_used ON public.chart USING btree (used_at);
-
-CREATE UNIQUE INDEX deferred_notice_once ON public.deferred_notice USING btree (unit_id, handler, md5(event));
 
 CREATE INDEX hardware_address_hardware ON public.hardware_address USING btree (hardware_id);
 

@@ -9,9 +9,9 @@ import pytest
 from support.charm import Bags
 from tinkwell import charm
 from tinkwell.charm.attempt.dispatch import dispatch
-from tinkwell.charm.attempt.given import Attempt, RelationGiven, Result
-from tinkwell.core.unit.effect import Port
-from tinkwell.core.unit.kinds import EventKind
+from tinkwell.charm.attempt.given import Attempt, RelationGiven
+from tinkwell.core.unit.effect import BagEdit, Effects, Port, StorageRequest
+from tinkwell.core.unit.kinds import EventKind, Owner
 from tinkwell.core.unit.unit_event import UnitEvent
 
 INSTALL = UnitEvent(kind=EventKind.INSTALL)
@@ -44,7 +44,7 @@ async def run(
     hook: Callable[..., object] = charm.on.install,
     bags: Bags | None = None,
     **given: Any,
-) -> Result:
+) -> Effects:
     """Have one handler of `Web` run, and return the effects."""
 
     async def handler(self: Web, event: charm.Event) -> None:
@@ -115,7 +115,7 @@ async def test_what_is_written_is_read_and_only_differences_are_effects() -> Non
         assert dict(bag) == {"a": "1", "c": "3"}
 
     result = await run(write, relations=(DB,), state={"n": "1", "m": "2"})
-    assert result.bags == {(3, False): {"c": "3", "b": None}}
+    assert result.bags == (BagEdit(relation=3, owner=Owner.UNIT, edits={"c": "3", "b": None}),)
     assert result.state == {}
 
 
@@ -134,7 +134,9 @@ async def test_only_the_leader_writes_the_bag_of_its_application(is_leader: bool
 
     bags = Bags(is_leader=is_leader)
     if is_leader:
-        assert (await run(write, bags=bags, relations=(DB,))).bags == {(3, True): {"dsn": "x"}}
+        result = await run(write, bags=bags, relations=(DB,), term=4)
+        assert result.bags == (BagEdit(relation=3, owner=Owner.APPLICATION, edits={"dsn": "x"}),)
+        assert result.term == 4
     else:
         with pytest.raises(charm.NotLeader, match="web/0 does not lead web"):
             await run(write, bags=bags, relations=(DB,))
@@ -171,8 +173,8 @@ async def test_ports_that_differ_are_effects() -> None:
             web.open_port(70000)
 
     result = await run(change, ports=frozenset({Port(protocol="udp", number=53)}))
-    assert result.opened == {Port(protocol="tcp", number=80)}
-    assert result.closed == {Port(protocol="udp", number=53)}
+    assert result.opened == (Port(protocol="tcp", number=80),)
+    assert result.closed == (Port(protocol="udp", number=53),)
 
 
 async def test_a_unit_finds_its_storage_and_asks_for_more() -> None:
@@ -184,7 +186,7 @@ async def test_a_unit_finds_its_storage_and_asks_for_more() -> None:
         web.data.request()
 
     result = await run(look, storages={"data/10": Path("/s/10"), "data/2": Path("/s/2"), "logs/1": Path("/s/1")})
-    assert result.storages == {"data": 3}
+    assert result.storages == (StorageRequest(storage="data", count=3),)
 
 
 async def test_a_storage_event_has_the_folder() -> None:

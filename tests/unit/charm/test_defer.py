@@ -10,7 +10,9 @@ import pytest
 from support.charm import Bags
 from tinkwell import charm
 from tinkwell.charm.attempt.dispatch import dispatch
-from tinkwell.charm.attempt.given import Attempt, Notice, RelationGiven, Result
+from tinkwell.charm.attempt.given import Attempt, RelationGiven
+from tinkwell.core.unit import notice
+from tinkwell.core.unit.effect import Effects, Notice
 from tinkwell.core.unit.kinds import EventKind
 from tinkwell.core.unit.unit_event import Seen, UnitEvent
 
@@ -30,7 +32,7 @@ class Unit:
     relations: tuple[RelationGiven, ...] = ()
     bags: Bags = field(default_factory=Bags)
 
-    async def tell(self, event: UnitEvent) -> Result:
+    async def tell(self, event: UnitEvent) -> Effects:
         self.ordinal += 1
         attempt = Attempt(
             unit="web/0",
@@ -41,12 +43,7 @@ class Unit:
             notices=tuple(self.notices),
         )
         result = await dispatch(self.charm_class, attempt, self.bags)
-        number = 1000 * self.ordinal
-        new = [
-            Notice(number=number + at, handler=each, ordinal=self.ordinal, event=event)
-            for at, each in enumerate(result.deferred)
-        ]
-        self.notices = [each for each in self.notices if each not in result.consumed] + new
+        self.notices = [each for each in self.notices if each not in result.consumed] + list(result.deferred)
         return result
 
 
@@ -167,8 +164,7 @@ async def test_a_notice_that_is_equal_to_a_waiting_one_is_not_added() -> None:
     await unit.tell(CONFIG)
     result = await unit.tell(dataclasses.replace(CONFIG, seen=Seen(config=7)))
     assert result.deferred == ()
-    assert [each.ordinal for each in result.retried] == [1]
-    assert len(unit.notices) == 1
+    assert [each.ordinal for each in unit.notices] == [1]
 
 
 async def test_events_of_two_units_are_two_notices() -> None:
@@ -183,7 +179,7 @@ async def test_events_of_two_units_are_two_notices() -> None:
     unit = Unit(Never, relations=(relation,))
     for remote in ("pg/0", "pg/1", "pg/0", ""):
         await unit.tell(changed(remote))
-    assert [each.event.unit for each in unit.notices] == ["pg/0", "pg/1", ""]
+    assert [notice.read(each.event).unit for each in unit.notices] == ["pg/0", "pg/1", ""]
 
 
 async def test_a_failure_leaves_the_notices_as_they_were() -> None:
@@ -273,9 +269,9 @@ async def test_an_event_that_comes_back_sees_the_bag_as_it_is_now() -> None:
 
 async def test_a_notice_whose_handler_is_gone_is_done() -> None:
     recorder, told = recording(0)
-    unit = Unit(recorder, notices=[Notice(number=4, handler="former", ordinal=1, event=CONFIG)])
+    unit = Unit(recorder, notices=[Notice(ordinal=4, handler="former", event=notice.write(CONFIG))])
     result = await unit.tell(STATUS)
-    assert [each.number for each in result.consumed] == [4]
+    assert [each.ordinal for each in result.consumed] == [4]
     assert told == ["2"]
 
 

@@ -14,18 +14,19 @@ lands together with the effects, so an attempt that fails leaves the notices as 
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypedDict
 
 from tinkwell.charm import event as kinds
-from tinkwell.charm.attempt.given import Attempt, Notice, Result, Surroundings
+from tinkwell.charm.attempt.given import Attempt, Surroundings
 from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.charm import Charm
 from tinkwell.charm.declaration import Subject
 from tinkwell.charm.instance import Instance
 from tinkwell.charm.relation import Relation
+from tinkwell.core.unit import notice
+from tinkwell.core.unit.effect import Effects, Notice
 from tinkwell.core.unit.kinds import EventKind
-from tinkwell.core.unit.unit_event import NOTHING_SEEN, UnitEvent
+from tinkwell.core.unit.unit_event import UnitEvent
 
 logger = logging.getLogger(__name__)
 
@@ -66,35 +67,35 @@ class _RelationFacts(TypedDict):
     remote: Mapping[str, str]
 
 
-async def dispatch(charm_class: type[Charm], attempt: Attempt, surroundings: Surroundings) -> Result:
+async def dispatch(charm_class: type[Charm], attempt: Attempt, surroundings: Surroundings) -> Effects:
     """Call all handlers that an attempt is about, and return their effects. What a handler raises goes through."""
     situation = Situation(attempt, surroundings)
     charm = charm_class(situation)
     consumed, waiting = await _drain(charm)
-    deferred: list[str] = []
+    said = notice.write(attempt.event)
+    deferred: list[Notice] = []
     for name in _handlers(charm_class, attempt.event):
         is_deferred = await _call(charm, name, attempt.event, attempt.ordinal, is_again=False)
         # One that is equal to a waiting one would have the handler do the same thing twice.
-        if is_deferred and not any(_is_equal(notice, name, attempt.event) for notice in waiting):
-            deferred.append(name)
-    return situation.result(deferred=tuple(deferred), consumed=tuple(consumed), retried=tuple(waiting))
+        if is_deferred and (name, said) not in waiting:
+            deferred.append(Notice(ordinal=attempt.ordinal, handler=name, event=said))
+    return situation.effects(deferred=tuple(deferred), consumed=tuple(consumed))
 
 
-async def _drain(charm: Charm) -> tuple[list[Notice], list[Notice]]:
-    """Try each notice once; return those that are done, and those that wait on."""
+async def _drain(charm: Charm) -> tuple[list[Notice], set[tuple[str, str]]]:
+    """Try each notice once; return those that are done, and the handlers and events of those that wait on."""
     consumed: list[Notice] = []
-    waiting: list[Notice] = []
+    waiting: set[tuple[str, str]] = set()
     names = {handler.name for handler in charm.declared.handlers}
-    for notice in charm.situation.attempt.notices:
-        if notice.handler not in names:
-            logger.warning(
-                "a deferred event has no handler any more", extra={"unit": charm.unit, "handler": notice.handler}
-            )
-            consumed.append(notice)
-        elif await _call(charm, notice.handler, notice.event, notice.ordinal, is_again=True):
-            waiting.append(notice)
+    for each in charm.situation.attempt.notices:
+        if each.handler not in names:
+            fields = {"unit": charm.unit, "handler": each.handler}
+            logger.warning("a deferred event has no handler any more", extra=fields)
+            consumed.append(each)
+        elif await _call(charm, each.handler, notice.read(each.event), each.ordinal, is_again=True):
+            waiting.add((each.handler, each.event))
         else:
-            consumed.append(notice)
+            consumed.append(each)
     return consumed, waiting
 
 
@@ -143,12 +144,3 @@ async def _remote(situation: Situation, event: UnitEvent, relation: Relation, *,
     if is_again and not is_there:
         return {}
     return await situation.read_bag(event.relation, event.unit or event.application)
-
-
-def _is_equal(notice: Notice, handler: str, event: UnitEvent) -> bool:
-    """Compare what a notice is about; when it came, and what it saw of versions, does not count."""
-    return notice.handler == handler and _about(notice.event) == _about(event)
-
-
-def _about(event: UnitEvent) -> UnitEvent:
-    return replace(event, seen=NOTHING_SEEN)

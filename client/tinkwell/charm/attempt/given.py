@@ -9,20 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from tinkwell.charm.status import Status
-from tinkwell.core.unit.effect import Port
+from tinkwell.core.unit.effect import Notice, Port
 from tinkwell.core.unit.unit_event import UnitEvent
 
 Value = str | int | float | bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
-    """An event that a handler has put off. `number`: its place among the unit's notices, `handler`: a method's name."""
-
-    number: int
-    handler: str
-    ordinal: int
-    event: UnitEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,38 +30,23 @@ class RelationGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt at one event of one unit. `storages` gives the folder of each by its name, such as `data/0`."""
+    """One attempt at one event of one unit. `storages` gives the folder of each by its name, such as `data/0`.
+
+    `term` is the application's; under it the leader writes the application's bags.
+    """
 
     unit: str
     ordinal: int
     attempt: int
     event: UnitEvent
     reason: str = ""
+    term: int = 0
     config: Mapping[str, Value] = field(default_factory=dict)
     relations: tuple[RelationGiven, ...] = ()
     storages: Mapping[str, Path] = field(default_factory=dict)
     state: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     ports: frozenset[Port] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """What the handlers of an attempt have done; it lands whole or not at all.
-
-    `bags` has edits by relation and whether they are of the application's bag: the new text of a key, None for one that
-    is gone. `storages` counts those asked for by their declared name. `deferred` are the handlers that put the event
-    off; `consumed` and `retried` are the notices that are done, and those that were tried and stay.
-    """
-
-    bags: Mapping[tuple[int, bool], Mapping[str, str | None]] = field(default_factory=dict)
-    state: Mapping[str, str | None] = field(default_factory=dict)
-    opened: frozenset[Port] = frozenset()
-    closed: frozenset[Port] = frozenset()
-    storages: Mapping[str, int] = field(default_factory=dict)
-    deferred: tuple[str, ...] = ()
-    consumed: tuple[Notice, ...] = ()
-    retried: tuple[Notice, ...] = ()
 
 
 class Surroundings(Protocol):

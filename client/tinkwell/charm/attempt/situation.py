@@ -1,16 +1,16 @@
 """All that a charm is given for one event, and what its handlers make of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tinkwell.charm import errors
-from tinkwell.charm.attempt.given import Attempt, Notice, RelationGiven, Result, Surroundings
+from tinkwell.charm.attempt.given import Attempt, RelationGiven, Surroundings
 from tinkwell.charm.bag import Bag
 from tinkwell.charm.instance import Instance
 from tinkwell.charm.relation import Relation
 from tinkwell.core.unit import name
-from tinkwell.core.unit.effect import Port
-from tinkwell.core.unit.kinds import EventKind
+from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
+from tinkwell.core.unit.kinds import EventKind, Owner
 
 
 class Situation:
@@ -70,23 +70,25 @@ class Situation:
         """Have a port among them no more."""
         self._ports.discard(_port(number, protocol))
 
-    def result(self, *, deferred: tuple[str, ...], consumed: tuple[Notice, ...], retried: tuple[Notice, ...]) -> Result:
-        """Return all effects, and what became of notices."""
-        bags = {
-            (number, is_application): edits
+    def effects(self, *, deferred: tuple[Notice, ...], consumed: tuple[Notice, ...]) -> Effects:
+        """Return all effects, with what became of notices."""
+        bags = [
+            BagEdit(relation=number, owner=owner, edits=edits)
             for number, relation in sorted(self._relations.items())
-            for is_application, bag in ((False, relation.unit), (True, relation.application))
+            for owner, bag in ((Owner.UNIT, relation.unit), (Owner.APPLICATION, relation.application))
             if (edits := bag.edits())
-        }
-        return Result(
-            bags=bags,
+        ]
+        return Effects(
+            term=self.attempt.term if any(each.owner is Owner.APPLICATION for each in bags) else 0,
+            bags=tuple(bags),
             state=self.state.edits(),
-            opened=frozenset(self._ports - self.attempt.ports),
-            closed=self.attempt.ports - self._ports,
-            storages=dict(self.wanted_storages),
+            opened=_ordered(self._ports - self.attempt.ports),
+            closed=_ordered(self.attempt.ports - self._ports),
+            storages=tuple(
+                StorageRequest(storage=each, count=self.wanted_storages[each]) for each in self.wanted_storages
+            ),
             deferred=deferred,
             consumed=consumed,
-            retried=retried,
         )
 
     def _relation(self, given: RelationGiven, *, is_active: bool = True) -> Relation:
@@ -131,3 +133,7 @@ def _port(number: int, protocol: str) -> Port:
     if not (number == 0 if protocol == "icmp" else 1 <= number <= 65535):
         raise ValueError(f"{number} is no port of {protocol}; give 1 to 65535, and 0 for icmp")
     return Port(protocol=protocol, number=number)
+
+
+def _ordered(ports: Collection[Port]) -> tuple[Port, ...]:
+    return tuple(sorted(ports, key=lambda port: (port.protocol, port.number)))

@@ -8,7 +8,7 @@ import rich_click as click
 from tinkwell.cli import failure
 from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit.source import charm_of, refused
+from tinkwell.cli.unit.source import charm_of, is_program, packed, refused
 
 if TYPE_CHECKING:
     from tinkwell.client import Charm, Client
@@ -26,7 +26,7 @@ def charm() -> None:
 @shell_option.object_format
 @session.connected
 async def push(client: "Client", source: str, output_format: output.Format) -> None:
-    """Upload a charm, a folder or a package; an application can then be made of it by its digest.
+    """Upload a charm, a folder, a package or a program; an application can then be made of it by its digest.
 
     `tinkwell app deploy` uploads its charm itself.
     """
@@ -41,10 +41,10 @@ async def push(client: "Client", source: str, output_format: output.Format) -> N
 
 
 @charm.command(epilog="No server is needed.")
-@click.argument("source", metavar="CHARM", type=click.Path(exists=True, path_type=Path))
+@click.argument("source", metavar="CHARM")
 @shell_option.object_format
-def inspect(source: Path, output_format: output.Format) -> None:
-    """Check a charm, a folder or a package, and show what it declares; it need not be uploaded."""
+def inspect(source: str, output_format: output.Format) -> None:
+    """Check a charm, a folder, a package or a program, and show what it declares; it need not be uploaded."""
     import io  # with what reads YAML it costs start-up time, see main
 
     from tinkwell.client.unit import package
@@ -52,7 +52,10 @@ def inspect(source: Path, output_format: output.Format) -> None:
     from tinkwell.core.charm import package as core_package
 
     try:
-        found = core_package.check(io.BytesIO(package.read(source)))
+        given = packed(source) if is_program(source) else package.read(Path(source))
+        found = core_package.check(io.BytesIO(given))
+    except FileNotFoundError as error:
+        raise failure.Failure(f"{source}: there is no such charm; name a folder, a package or a program") from error
     except errors.CharmRefused as error:
         raise failure.Failure(*(f"{source}: {each.field}: {each.description}" for each in error.violations)) from error
     for warning in found.warnings:

@@ -3,8 +3,12 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tinkwell.cli import failure
+
+if TYPE_CHECKING:
+    from tinkwell.charm import Charm
 
 _DIGEST = "sha256:"
 
@@ -13,10 +17,38 @@ def charm_of(given: str) -> "bytes | str | Path":
     """Give a charm as the client takes it. Raises `Failure` for what is none."""
     if given.startswith(_DIGEST):
         return given
+    if is_program(given):
+        return packed(given)
     if not Path(given).exists():
-        known = "name a folder, a package, or the digest of a charm that the server has (sha256:…)"
+        known = "name a folder, a package, a program (web.py:Web), or the digest of one that the server has (sha256:…)"
         raise failure.Failure(f"{given}: there is no such charm; {known}")
     return Path(given)
+
+
+def is_program(given: str) -> bool:
+    """Tell whether this names a charm that is written in Python, such as web.py or web.py:Web."""
+    return given.partition(":")[0].endswith(".py")
+
+
+def loaded(given: str) -> "type[Charm]":
+    """Import a charm that is written in Python. Raises `Failure` for what is none."""
+    from tinkwell.charm import CharmError  # it costs start-up time, see main
+    from tinkwell.charm.agent import program
+
+    try:
+        return program.load(given)
+    except CharmError as error:
+        raise failure.Failure(str(error)) from error
+
+
+def packed(given: str) -> bytes:
+    """Give the package of a charm that is written in Python. Raises `Failure` for what is none."""
+    from tinkwell.charm import CharmError, description  # it costs start-up time, see main
+
+    try:
+        return description.pack(loaded(given))
+    except CharmError as error:
+        raise failure.Failure(str(error)) from error
 
 
 @contextlib.contextmanager

@@ -33,10 +33,11 @@ def ground(event: UnitEvent, view: View) -> Ground | None:
     relation = view.relations.get(event.relation)
     if relation is None:
         return None
-    if relation.application_life is not Life.ALIVE:
-        return Ground(reason=Reason.APPLICATION_REMOVED, leaving=Leaving.REMOTE)
     if relation.life is not Life.ALIVE:
-        return Ground(reason=Reason.RELATION_REMOVED, leaving=Leaving.RELATION)
+        is_application = relation.application_life is not Life.ALIVE
+        return Ground(
+            reason=Reason.APPLICATION_REMOVED if is_application else Reason.RELATION_REMOVED, leaving=Leaving.RELATION
+        )
     member = relation.members.get(event.unit)
     is_forced = member is None or member.is_forced
     return Ground(reason=Reason.FORCED if is_forced else Reason.UNIT_REMOVED, leaving=Leaving.REMOTE)

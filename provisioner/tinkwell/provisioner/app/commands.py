@@ -94,6 +94,12 @@ _OPTIONS = (
         show_default=True,
         help="How often all workflows are looked at, though no event says so.",
     ),
+    _setting(
+        "--units",
+        is_flag=True,
+        help="Run units of charms made of scripts: those on the machines whose actions run here, and those on none. "
+        "Nothing isolates them.",
+    ),
     _setting("--ephemeral", is_flag=True, help="Kill what runs when it stops, and leave nothing to adopt."),
     _setting(
         "--log-level",
@@ -167,6 +173,11 @@ def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
     from tinkwell.sandbox import secrecy
 
+    if options["units"] and options["process_user"]:
+        message = (
+            "--units runs scripts as this account, and not as --process-user: run a provisioner of its own for them"
+        )
+        raise click.UsageError(message, ctx)
     # Actions of a former provisioner may run already, so this comes before all that takes its time.
     secrecy.hide()
     from tinkwell import client
@@ -192,6 +203,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         resync_seconds=options["resync_seconds"],
         is_ephemeral=options["ephemeral"],
         releases=release_option.settings_of(options),
+        serves_units=options["units"],
         default_template=options.get("default_template"),
         beside=_automation(options),
         **connection,

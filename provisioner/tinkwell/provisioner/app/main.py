@@ -27,6 +27,7 @@ from tinkwell.provisioner.runtime.docker.runtime import ANSWER_SECONDS, DockerRu
 from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.runtime.process.runtime import ProcessRuntime
 from tinkwell.provisioner.state_dir import state_dir
+from tinkwell.provisioner.unit import agent as unit_agent
 from tinkwell.provisioner.workflow import driver
 from tinkwell.sandbox.room import Room
 
@@ -37,6 +38,8 @@ AUTO_SECONDS = 2
 REMOVE_SECONDS = 20
 # So many processes at once evaluate and check what strangers wrote.
 CHILDREN = 4
+# An agent for units serves at most so many.
+MAX_MACHINES = 1_000
 # Objects made before the youngest are looked at for garbage, and how often they are before the older ones.
 COLLECT_AFTER = (50_000, 20, 20)
 
@@ -78,6 +81,8 @@ class Settings:
     is_ephemeral: bool = False
     # None: nothing is done about releases.
     releases: ReleaseSettings | None = None
+    # Whether units of scripts charms run here: those of the machines that are served, and those of none.
+    serves_units: bool = False
     # Machines that announce themselves and have no workflow get one from this template.
     default_template: str | None = None
     # What else runs here until the driver stops, such as rules; it may end before.
@@ -138,6 +143,8 @@ async def run(settings: Settings) -> None:
                         settings.releases, server, runtime, directory, keeper=keeper, claims=claims, registry=registry
                     )
                     works["releases"] = _release_driver(settings.releases, host, settings.resync_seconds).run()
+                if settings.serves_units:
+                    works["units"] = _unit_agent(settings, server, directory, keeper).run()
                 if settings.default_template is not None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
                 if settings.beside is not None:
@@ -219,6 +226,32 @@ def _release_driver(settings: ReleaseSettings, host: release_host.Host, resync_s
     )
     host.lease.add(RunKind.RELEASE, worker)
     return worker
+
+
+def _unit_agent(
+    settings: Settings, server: client.Client, directory: state_dir.StateDir, keeper: Keeper
+) -> unit_agent.Agent:
+    async def machines() -> frozenset[str]:
+        if isinstance(settings.serves, frozenset):
+            return settings.serves
+        found = sorted([hardware.id async for hardware in server.hardware.all()])
+        if len(found) > MAX_MACHINES:
+            fields = {"served": MAX_MACHINES, "machines": len(found)}
+            logger.warning("units are run on some machines only: name others by --agent-for", extra=fields)
+        return frozenset(found[:MAX_MACHINES])
+
+    async def storages(namespace: str) -> frozenset[str]:
+        return frozenset([storage.name async for storage in server.applications.storages(namespace=namespace)])
+
+    return unit_agent.Agent(
+        api=server.units,
+        storages=storages,
+        lease=keeper,
+        path=directory.unit_dir,
+        machines=machines,
+        concurrency=settings.concurrency,
+        resync_seconds=settings.resync_seconds,
+    )
 
 
 async def _remove_runs(runtime: port.Runtime, claims: run_claim.Claims) -> bool:

@@ -8,6 +8,7 @@
       workflows/WORKFLOW/WORKER/          the files of a workflow on a worker; actions see them as $WORKFLOW_DIR
       workflows/WORKFLOW/WORKER/data      the document that a workflow's actions share, whoever runs them
       workflows/WORKFLOW/boot/ACTION.ATTEMPT    the boot in which an attempt began that reboots its machine
+      units/                              what the agent for units keeps; see `unit.folder`
       releases/RELEASE/NAME/              what resources of a release keep, where a plug of its manifest says so
       runs/RUN.ATTEMPT[.HOOK]/            runs of the process runtime; RUN is the id of an action or step
       logs/RUN.ATTEMPT[.HOOK]             where the output of a run of the Docker runtime began
@@ -126,6 +127,11 @@ class StateDir:
     def release_dir(self) -> Path:
         """Where the folders of releases are by their ids; it need not exist."""
         return self.path / "releases"
+
+    @property
+    def unit_dir(self) -> Path:
+        """Where the agent for units keeps all of its files; it need not exist."""
+        return self.path / "units"
 
     def workflows(self) -> list[str]:
         """Return the ids of all workflows that have files here."""

@@ -43,6 +43,7 @@ from tinkwell.server.settings import Settings
 from tinkwell.server.template.room import TemplateRoom
 from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.tink.edge import Edge
+from tinkwell.server.unit.room import UnitRooms
 from tinkwell.server.workflow.room import WorkflowRoom
 from tinkwell.server.workflow.service.upkeep import Upkeep
 
@@ -213,7 +214,9 @@ class _Server:
             workflows=workflow.machines,
             operations=release.operations,
         )
-        self._rooms: Sequence[Room] = (hardware, template, workflow, release, lease, EventRoom(database, watches))
+        self._units = UnitRooms(database, self._log.watches, lease_seconds=settings.lease_seconds)
+        event = EventRoom(database, watches)
+        self._rooms: Sequence[Room] = (hardware, template, workflow, release, lease, *self._units.rooms, event)
         self._tink: Edge | None = None
         if settings.tink_port is not None:
             self._tink = Edge(
@@ -252,6 +255,7 @@ class _Server:
         aside = side(probe) if side else self._http(probe).listen()
         async with asyncio.TaskGroup() as tasks:
             self._log.start(tasks)
+            self._units.start(tasks)
             if self._upkeep.is_wanted and self._settings.retention_interval_seconds > 0:
                 tasks.create_task(self._upkeep.run(), name="upkeep")
             async with aside as http_address, self._listen() as (grpc_address, tink_address):

@@ -109,7 +109,7 @@ FORCED = member(is_forced=True, is_leaving=True)
             started({3: told()}),
             view(relations=relations(relation(life=DYING, application_life=DYING))),
             Reason.APPLICATION_REMOVED,
-            Leaving.REMOTE,
+            Leaving.RELATION,
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tinkwell.core.unit.invariant.history import NEVER, History, UnitHistory
+from tinkwell.core.unit.invariant.history import History, UnitHistory
 from tinkwell.core.unit.invariant.record import EventRecord
 from tinkwell.core.unit.invariant.violation import Violation, of
 from tinkwell.core.unit.kinds import EventState
@@ -88,12 +88,13 @@ def effects_come_with_their_event(history: History) -> Iterator[Violation]:
 def _check_writes(history: History, unit: UnitHistory) -> Iterator[Violation]:
     """A bag and its unit's commit are written in one transaction, so no other event of the unit is between."""
     events = unit.events
-    for relation in history.relations.values():
+    for number in unit.relations():
+        relation = history.relations.get(number)
         index = 0
-        for record in relation.bags.get(unit.name, []):
+        for record in relation.bags.get(unit.name, []) if relation else []:
             while index < len(events) and events[index].revision < record.revision:
                 index += 1
             around = [event.state for event in events[max(index - 1, 0) : index + 1]]
-            if _S.COMMITTED not in around and record.revision < NEVER:
+            if _S.COMMITTED not in around:
                 text = f"{unit.name} wrote version {record.version} of its bag, and committed no event with it"
-                yield Violation("I34", f"relation {relation.number}", record.revision, text)
+                yield Violation("I34", f"relation {number}", record.revision, text)

@@ -50,11 +50,13 @@ class Told:
     """An event that a unit was told, or that was skipped; `granted` is the revision of its last attempt's start.
 
     `first_granted` is that of its first attempt. Both are the revision of the skip itself where it never started.
+    `is_forced`: it is the second of a pair or a chain, which comes at once whatever else there is.
     """
 
     record: EventRecord
     first_granted: int
     granted: int
+    is_forced: bool = False
 
     @property
     def kind(self) -> EventKind:
@@ -244,7 +246,7 @@ class Gatherer:
             case RelationRecord():
                 self._take_relation(record)
             case StorageRecord():
-                if record.parent_id in self._applications:
+                if record.namespace == self._namespace:
                     self._history.storage.setdefault(record.name, []).append(record)
             case BagRecord():
                 if relation := self._relations.get(record.resource_id):
@@ -291,4 +293,21 @@ class Gatherer:
             self._granted[id_] = record.revision
         elif record.state in (EventState.COMMITTED, EventState.SKIPPED):
             first = self._first_granted.get(id_, record.revision)
-            unit.tell(Told(record, first, self._granted.get(id_, record.revision)))
+            is_forced = _is_forced(unit.stream[-2:], record)
+            unit.tell(Told(record, first, self._granted.get(id_, record.revision), is_forced))
+
+
+def _is_forced(before: Sequence[Told], record: EventRecord) -> bool:
+    """Return whether an event is the second of a pair or a chain, after the two before it."""
+    if not before:
+        return False
+    last = before[-1]
+    match record.kind:
+        case EventKind.RELATION_CHANGED if last.kind is EventKind.RELATION_JOINED:
+            return (last.relation, last.remote) == (record.relation, record.remote)
+        case EventKind.CONFIG_CHANGED:
+            return last.kind is EventKind.UPGRADE_CHARM
+        case EventKind.START:
+            return last.kind is EventKind.CONFIG_CHANGED and last.is_forced
+        case _:
+            return False

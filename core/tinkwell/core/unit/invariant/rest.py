@@ -74,14 +74,17 @@ def all_bags_were_told(history: History) -> Iterator[Violation]:
         own = unit.application.name
         owner = own if relation.is_peer else next((name for name, _ in relation.records[0].ends if name != own), own)
         version = relation.version(owner)
-        if told.application != version and not (relation.is_peer and _wrote_last(unit, relation)):
+        if told.application != version and not (relation.is_peer and _need_not_be_told(unit, relation)):
             text = f"version {version} of the bag of {owner}, and {told.application} was the last"
             yield _of("I38", unit, relation, text)
 
 
-def _wrote_last(unit: UnitHistory, relation: RelationHistory) -> bool:
+def _need_not_be_told(unit: UnitHistory, relation: RelationHistory) -> bool:
+    """Whether a unit wrote last to its own application's bag, or leads, and so is not told of it (J)."""
     bag = relation.bags.get(unit.application.name, [])
-    return bool(bag) and unit.application.at(bag[-1].revision).leader == unit.name
+    has_written = bool(bag) and unit.application.at(bag[-1].revision).leader == unit.name
+    leads = unit.application.records[-1].leader == unit.name
+    return has_written or (leads and not unit.application.is_literal)
 
 
 def all_members_have_joined(history: History) -> Iterator[Violation]:

@@ -11,16 +11,8 @@ _DEPARTED, _BROKEN = _K.RELATION_DEPARTED, _K.RELATION_BROKEN
 
 
 def teardown(unit: UnitHistory) -> Sequence[Told]:
-    """Return what was granted to a unit after its removal was asked for. What was skipped with it is none of it."""
-    return [
-        told
-        for told in unit.stream
-        if told.first_granted > unit.dying and not (told.record.state is EventState.SKIPPED and _never_ran(told))
-    ]
-
-
-def _never_ran(told: Told) -> bool:
-    return told.first_granted == told.revision
+    """Return what was granted to a unit after its removal was asked for, but for what had to follow at once."""
+    return [told for told in unit.stream if told.first_granted > unit.dying and not told.is_forced]
 
 
 def _place(told: Told) -> tuple[int, bool]:

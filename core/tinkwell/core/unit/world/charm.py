@@ -27,7 +27,7 @@ class Endpoint:
 class Charm:
     """A charm. `endpoints` are by name; `storage` has the name of each storage that a unit is born with.
 
-    `more_storage` are the names of storages that a unit may get later.
+    `optional_storage` has those that a unit has none of unless somebody asks for it.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Charm:
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     storage: tuple[str, ...] = ()
     kind: CharmKind = CharmKind.NATIVE
-    more_storage: tuple[str, ...] = ()
+    optional_storage: tuple[str, ...] = ()
 
     def has_storage(self, name: str) -> bool:
-        """Whether a unit may have a storage of this name."""
-        return name in self.storage or name in self.more_storage
+        """Whether units may have a storage of this name."""
+        return name in self.storage or name in self.optional_storage
 
     def of_role(self, role: Role) -> Mapping[str, Endpoint]:
         """Return the endpoints of a role, in the order of their names."""

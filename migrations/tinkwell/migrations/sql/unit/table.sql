@@ -100,7 +100,7 @@ CREATE INDEX application_charm ON application (charm);
 -- agent that served it last; it has no foreign key: a lease that is not there is dead. charm is the code that it runs.
 -- plan and queue are JSON, as `server/unit/store/ledger.py` writes them. Numbers that are requested grow with each
 -- request. removal_reason and removal_actor say why it goes, and by whose doing; at
--- force_at it is DEAD, whatever it owes. The status is what its charm says; an event that has failed is beside that.
+-- force_at it is DEAD, whatever it owes. The status is what its charm says, and error while an event has failed.
 CREATE TABLE unit (
     id                uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     version           bigint NOT NULL DEFAULT 1,
@@ -147,7 +147,7 @@ CREATE TABLE unit (
     CONSTRAINT unit_number_range CHECK (number >= 0),
     CONSTRAINT unit_place CHECK (machine_id IS NULL OR NOT is_anywhere),
     CONSTRAINT unit_status_known
-        CHECK (status_name IN ('unknown', 'maintenance', 'waiting', 'blocked', 'active')),
+        CHECK (status_name IN ('unknown', 'maintenance', 'waiting', 'blocked', 'active', 'error')),
     CONSTRAINT unit_status_size CHECK (char_length(status_message) <= 1000)
 );
 CREATE INDEX unit_machine ON unit (machine_id) WHERE machine_id IS NOT NULL;
@@ -335,18 +335,19 @@ CREATE TABLE unit_state (
     CONSTRAINT unit_state_size CHECK (octet_length(data::text) <= 1048576)
 );
 
--- An event that a handler has deferred, in the order of the ids. event is JSON that says all of it but its ordinal.
+-- An event that a handler has deferred, in the order of the ids. event says all of it but its ordinal; two notices of a unit
+-- are equal if their keys are.
 CREATE TABLE deferred_notice (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     unit_id    uuid NOT NULL REFERENCES unit ON DELETE CASCADE,
+    key        text NOT NULL,
     ordinal    bigint NOT NULL,
+    event      unit_document NOT NULL,
     handler    text NOT NULL,
-    event      text NOT NULL,
     attempts   integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT deferred_notice_size CHECK (octet_length(event) <= 65536)
+    CONSTRAINT deferred_notice_once UNIQUE (unit_id, key)
 );
-CREATE UNIQUE INDEX deferred_notice_once ON deferred_notice (unit_id, handler, md5(event));
 
 -- What a unit logs, in the order of the ids: who adds lines has locked the unit's row. The number is given by whoever
 -- runs the attempt, so that a repeated line is recognised.

@@ -135,7 +135,7 @@ async def _serving(chosen: Settings) -> AsyncIterator[main.Addresses]:
 
 def _command(options: Options, server: str, state_dir: Path) -> list[str]:
     command = [sys.executable, "-m", "tinkwell.provisioner", "--server", server]
-    command += ["--agent-for", "all", "--releases", "all"]
+    command += ["--agent-for", "all", "--releases", "all", "--units"]
     command += ["--runtime", options.runtime, "--state-dir", str(state_dir)]
     if options.images is not None:
         command += ["--process-images", str(options.images.absolute())]

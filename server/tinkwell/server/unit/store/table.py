@@ -282,9 +282,10 @@ deferred_notice = Table(
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("unit_id", column.uuid(), ForeignKey("unit.id", ondelete="CASCADE"), nullable=False),
+    Column("key", Text, nullable=False),
     Column("ordinal", BigInteger, nullable=False),
+    Column("event", JSON, nullable=False),
     Column("handler", Text, nullable=False),
-    Column("event", Text, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("created_at", column.moment(), nullable=False),
 )

@@ -30,7 +30,7 @@ class Page(Protocol[L_co]):
 
     @property
     def lines(self) -> Sequence[L_co]:
-        """At most `PAGE` lines, and one more that has changed."""
+        """At most a page of lines, and one more that has changed."""
 
     @property
     def is_over(self) -> bool:
@@ -40,8 +40,9 @@ class Page(Protocol[L_co]):
 class Followers:
     """The watchers of one kind of output through this server, by the id of what writes it."""
 
-    def __init__(self, *, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, *, poll_seconds: float = POLL_SECONDS, page: int = PAGE) -> None:
         self._poll_seconds = poll_seconds
+        self._page = page
         # An entry goes with its last watcher.
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
@@ -84,7 +85,7 @@ class Followers:
                 for batch in _batches(page.lines, size):
                     last = batch[-1]
                     yield batch
-                if len(page.lines) >= PAGE:
+                if len(page.lines) >= self._page:
                     continue
                 if page.is_over or not follow:
                     return

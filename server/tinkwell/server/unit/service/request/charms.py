@@ -11,7 +11,7 @@ from tinkwell.core.charm import package
 from tinkwell.core.charm.record import Charm
 from tinkwell.core.value import parse
 from tinkwell.server.database import offload
-from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.database.database import Database, Fetch, Transaction
 from tinkwell.server.unit.store.request import charm as store
 from tinkwell.server.unit.store.request.record import StoredCharm
 
@@ -57,12 +57,12 @@ class Charms:
         """Return a charm; raises `errors.InvalidField` and `errors.NotFound`."""
         return await self.find(package.parse_digest("digest", digest))
 
-    async def find(self, digest: str) -> StoredCharm:
-        """Return the charm of a digest. Raises `errors.NotFound`."""
+    async def find(self, digest: str, fetch: Fetch | None = None) -> StoredCharm:
+        """Return the charm of a digest; who is in a transaction gives its `fetch`. Raises `errors.NotFound`."""
         if (known := self._known.get(digest)) is not None:
             self._known.move_to_end(digest)
             return known
-        found = await store.find(self._database.fetch, digest)
+        found = await store.find(fetch or self._database.fetch, digest)
         if found is None:
             raise errors.NotFound("CHARM", digest)
         self._known[digest] = found

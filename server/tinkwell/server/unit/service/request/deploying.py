@@ -98,7 +98,7 @@ class Deploying:
             if locked.units + units.count > limit.UNITS_PER_APPLICATION:
                 most = f"{limit.UNITS_PER_APPLICATION:,}"
                 raise errors.LimitReached(f"{named.name} would have more than the {most} units that one may have")
-            charm = await self._charms.find(locked.charm)
+            charm = await self._charms.find(locked.charm, transaction.fetch)
             target = _Target(id=locked.id, namespace=named.namespace, name=named.name, charm=charm)
             counts = requests.count_storages(units, charm.manifest)
             made = await _make_units(transaction, target, units, counts)

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from tinkwell.core import errors
-from tinkwell.core.charm.record import Manifest
 from tinkwell.core.charm.reader import MAX_INSTANCES
+from tinkwell.core.charm.record import Manifest
 from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import limit
 from tinkwell.core.unit import name as names

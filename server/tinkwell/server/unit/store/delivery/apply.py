@@ -8,7 +8,7 @@ from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.delivery.look_again import LookAgain, look_again
 
 _RUN_CODE = "UPDATE unit SET charm = $2 WHERE id = $1::text::uuid"
-_ENTER_PHASE = "UPDATE unit SET phase = $2 WHERE id = $1::text::uuid AND phase <> $2"
+_ENTER_PHASE = "UPDATE unit SET phase = CAST($2 AS text) WHERE id = $1::text::uuid AND phase <> CAST($2 AS text)"
 _BEGIN_ENTERING = """
     INSERT INTO relation_member (relation_id, unit_id)
     SELECT r.id, u.id FROM unit u JOIN relation r ON r.namespace = u.namespace AND r.number = $2

@@ -18,10 +18,10 @@ _WRITE = """
         namespace, application_id, unit_id, unit, ordinal, state, kind, relation, endpoint, remote_application,
         remote_unit, departing_unit, storage, is_mirrored, is_echo, seen_config, seen_charm, seen_term, seen_bag,
         lease_token, started_at, deadline_at, finished_at, is_peer, phase, cause, reason, leaving, actor)
-    SELECT next.namespace, next.application_id, next.id, next.name, next.last_ordinal, $2, $3, $4, $5, $6,
+    SELECT next.namespace, next.application_id, next.id, next.name, next.last_ordinal, CAST($2 AS text), $3, $4, $5, $6,
            $7, $8, $9, $10, $11, $12, $13, $14, $15,
            $16, clock_timestamp(), clock_timestamp() + make_interval(secs => $17),
-           CASE WHEN $2 <> 'RUNNING' THEN clock_timestamp() END, $18, $19, $20::text::json, $21, $22, $23
+           CASE WHEN CAST($2 AS text) <> 'RUNNING' THEN clock_timestamp() END, $18, $19, $20::text::json, $21, $22, $23
       FROM next
     RETURNING CAST(id AS text) AS id, ordinal
 """

@@ -26,8 +26,8 @@ _UNIT = """
 """
 _APPLICATION = """
     a.name AS application, a.life AS application_life, a.profile, a.charm, c.kind AS charm_kind, a.config_version,
-    a.leader, a.term, a.announced_term, a.removal_actor AS application_removal_actor, n.update_status_seconds,
-    n.event_timeout_seconds, n.is_retrying
+    a.leader, coalesce(w.name, '') AS leader_name, a.term, a.announced_term,
+    a.removal_actor AS application_removal_actor, n.update_status_seconds, n.event_timeout_seconds, n.is_retrying
 """
 EVENT = """
     CAST(e.id AS text) AS event_id, e.ordinal, e.attempt, e.state, e.kind, e.relation, e.endpoint,
@@ -37,31 +37,31 @@ EVENT = """
     CAST(extract(epoch FROM e.retry_at - clock_timestamp()) AS double precision) AS retry_in_seconds
 """
 _STORAGES = """
-    (SELECT json_agg(json_build_array(s.name, s.life, s.is_attached)) FROM storage s
-      WHERE s.unit_id = u.id AND (s.is_attached OR seen.digest IS NULL OR s.kind = ANY (seen.storages))) AS storages
+    (SELECT CAST(json_agg(json_build_array(s.name, s.life, s.is_attached)) AS text) FROM storage s
+      WHERE s.unit_id = u.id AND (s.is_attached OR s.kind = ANY (known.storages))) AS storages
 """
 # What it was told of: members that only an event in flight refers to are left out.
 _TOLD = """
-    (SELECT json_agg(json_build_array(
+    (SELECT CAST(json_agg(json_build_array(
             r.number, t.is_created, t.is_broken, t.application_version, t.own_version,
             (SELECT json_agg(json_build_array(x.name, m.seen_version, m.is_older))
                FROM unit_member m JOIN unit x ON x.id = m.member_id
-              WHERE m.unit_id = t.unit_id AND m.relation_id = t.relation_id AND m.is_told)))
+              WHERE m.unit_id = t.unit_id AND m.relation_id = t.relation_id AND m.is_told))) AS text)
        FROM unit_relation t JOIN relation r ON r.id = t.relation_id
       WHERE t.unit_id = u.id) AS told
 """
-# Who leaves owes a relation what it was told of it and has not been told the end of.
+# Who leaves owes a relation the end of what it was told: as long as it is IN, and in a peer relation as long as it
+# refers to anybody. Of all others nobody asks.
 _OWES = """
-    (EXISTS (SELECT FROM unit_member k
-              WHERE k.unit_id = x.id AND k.relation_id = r.id AND NOT k.is_older)
-     OR NOT r.is_peer AND EXISTS (SELECT FROM unit_relation k
-                                   WHERE k.unit_id = x.id AND k.relation_id = r.id AND k.is_created
-                                     AND NOT k.is_broken))
+    x.life = 'DYING'
+    AND CASE WHEN r.is_peer THEN EXISTS (SELECT FROM unit_member k WHERE k.unit_id = x.id AND k.relation_id = r.id)
+             ELSE m.membership = 'IN' END
 """
+# What units of one application see of each other where Juju shows them nothing is left out, for there may be very many.
 _MEMBERS = f"""
     (SELECT json_agg(json_build_array(
             x.name, xa.name, coalesce(b.version, 0), m.entered, m.membership, x.life <> 'ALIVE',
-            x.life = 'DYING' AND {_OWES}, x.is_forced))
+            {_OWES}, x.is_forced))
        FROM relation_member m
        JOIN unit x ON x.id = m.unit_id
        JOIN application xa ON xa.id = x.application_id
@@ -70,18 +70,19 @@ _MEMBERS = f"""
         AND (r.is_peer OR x.application_id <> a.id OR a.profile = 'LITERAL'))
 """  # noqa: S608
 _RELATIONS = f"""
-    (SELECT json_agg(json_build_array(
+    (SELECT CAST(json_agg(json_build_array(
             r.number, mine.endpoint, o.name, r.is_peer, r.life, o.life, coalesce(theirs.version, 0),
-            coalesce(own.version, 0), me.membership, coalesce(me.entered, 0), r.removal_actor, {_MEMBERS}))
+            coalesce(own.version, 0), me.membership, coalesce(me.entered, 0), r.removal_actor, {_MEMBERS})) AS text)
        FROM relation_end mine
        JOIN relation r ON r.id = mine.relation_id
        LEFT JOIN relation_end far ON far.relation_id = r.id AND far.application_id <> a.id
        JOIN application o ON o.id = coalesce(far.application_id, a.id)
+       LEFT JOIN unit_relation t ON t.relation_id = r.id AND t.unit_id = u.id
        LEFT JOIN relation_member me ON me.relation_id = r.id AND me.unit_id = u.id
        LEFT JOIN relation_bag theirs ON theirs.relation_id = r.id AND theirs.owner = o.name
        LEFT JOIN relation_bag own ON own.relation_id = r.id AND own.owner = u.name
       WHERE mine.application_id = a.id
-        AND (seen.digest IS NULL OR me.unit_id IS NOT NULL OR mine.endpoint = ANY (seen.endpoints))) AS relations
+        AND (t.unit_id IS NOT NULL OR mine.endpoint = ANY (known.endpoints))) AS relations
 """  # noqa: S608
 LOAD = f"""
     SELECT {_UNIT}, {_APPLICATION}, {EVENT}, {_STORAGES}, {_TOLD}, {_RELATIONS}
@@ -89,7 +90,8 @@ LOAD = f"""
       JOIN application a ON a.id = u.application_id
       JOIN charm c ON c.digest = a.charm
       JOIN namespace n ON n.name = u.namespace
-      LEFT JOIN charm seen ON seen.digest = u.charm_seen
+      JOIN charm known ON known.digest = coalesce(u.charm_seen, u.charm, a.charm)
+      LEFT JOIN unit w ON w.application_id = a.id AND w.number = a.leader AND w.life <> 'DEAD'
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')
      WHERE u.id = $1::text::uuid
 """  # noqa: S608
@@ -162,7 +164,6 @@ def _relation_ledger(
 
 
 def _view(found: asyncpg.Record, relations: list[Any]) -> View:
-    leader = found["leader"]
     return View(
         unit=found["name"],
         application=found["application"],
@@ -174,7 +175,7 @@ def _view(found: asyncpg.Record, relations: list[Any]) -> View:
         charm=found["charm"],
         code=found["code"],
         is_held=found["is_held"],
-        leader=f"{found['application']}/{leader}" if leader is not None else "",
+        leader=found["leader_name"],
         term=found["term"],
         announced_term=found["announced_term"],
         requests=Requests(

@@ -7,19 +7,34 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tinkwell.core.unit.kinds import Life, Profile
+from tinkwell.core.unit.kinds import CharmKind, Life, Profile
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.request.record import Application, Status
 
 _LISTED_ROWS = 100
 _COLUMNS = """
     CAST(a.id AS text) AS id, a.version, a.namespace, a.name, a.life, a.charm, a.profile,
-    CAST(a.config AS text) AS config, a.config_version, coalesce(a.name || '/' || a.leader, '') AS leader, a.term, a.status_name, a.status_message,
+    CAST(a.config AS text) AS config, a.config_version,
+    coalesce(a.name || '/' || a.leader, '') AS leader, a.term, a.announced_term,
+    c.name AS charm_name, c.kind, s.status_name, s.status_message,
     (SELECT count(*) FROM unit u WHERE u.application_id = a.id AND u.life <> 'DEAD') AS units, a.created_at,
     a.updated_at
 """
-FIND = f"SELECT {_COLUMNS} FROM application a WHERE a.namespace = $1 AND a.name = $2"  # noqa: S608
-FIND_BY_ID = f"SELECT {_COLUMNS} FROM application a WHERE a.id = $1::text::uuid"  # noqa: S608
+# The most urgent status of its units stands for that of an application whose leader has said nothing.
+_FROM = """
+      FROM application a JOIN charm c ON c.digest = a.charm
+      LEFT JOIN LATERAL (
+            SELECT f.status_name, f.status_message FROM (
+                SELECT 0 AS urgency, 0 AS number, a.status_name, a.status_message WHERE a.status_name <> ''
+                 UNION ALL
+                SELECT array_position('{error,blocked,maintenance,waiting,active,unknown}', u.status_name), u.number,
+                       u.status_name, u.status_message
+                  FROM unit u WHERE u.application_id = a.id AND u.life <> 'DEAD'
+            ) f ORDER BY f.urgency, f.number LIMIT 1
+      ) s ON true
+"""
+FIND = f"SELECT {_COLUMNS} {_FROM} WHERE a.namespace = $1 AND a.name = $2"
+FIND_BY_ID = f"SELECT {_COLUMNS} {_FROM} WHERE a.id = $1::text::uuid"
 LOCK = """
     SELECT CAST(id AS text) AS id FROM application WHERE namespace = $1 AND name = ANY ($2::text[])
      ORDER BY id FOR NO KEY UPDATE
@@ -48,9 +63,9 @@ _MARK = """
     UPDATE application SET life = 'DYING', removal_actor = $2 WHERE id = $1::text::uuid AND life = 'ALIVE' RETURNING id
 """
 _LIST = sqlalchemy.text(f"""
-    SELECT {_COLUMNS} FROM application a WHERE CAST(:namespace AS text) = '' OR a.namespace = :namespace
+    SELECT {_COLUMNS} {_FROM} WHERE CAST(:namespace AS text) = '' OR a.namespace = :namespace
      ORDER BY a.namespace, a.name
-""").execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
+""").execution_options(yield_per=_LISTED_ROWS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +153,8 @@ def _application(found: Mapping[Any, Any]) -> Application:
         **found,
         "life": Life(found["life"]),
         "profile": Profile(found["profile"]),
-        "status": Status(name=found["status_name"], message=found["status_message"]),
+        "kind": CharmKind(found["kind"]),
+        "status": Status(name=found["status_name"] or "", message=found["status_message"] or ""),
     }
     del columns["status_name"], columns["status_message"]
     return Application(**columns)

@@ -16,7 +16,8 @@ _EVENT = """
     CAST(e.id AS text) AS event_id, e.unit AS event_unit, e.kind, e.ordinal, e.attempt, e.state, e.phase AS event_phase,
     e.relation, e.endpoint, e.is_peer, e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.is_mirrored,
     e.is_echo, e.seen_config, e.seen_charm, e.seen_term, e.seen_bag, e.reason, e.leaving, e.actor,
-    CAST(e.cause AS text) AS cause, e.message, e.deferred, e.consumed, e.started_at, e.finished_at, e.retry_at
+    CAST(e.cause AS text) AS cause, e.message, e.deferred, e.consumed, e.started_at, e.finished_at,
+    e.retry_at, e.version AS event_version
 """
 COLUMNS = _EVENT
 _LIST = sqlalchemy.text(f"""
@@ -26,19 +27,24 @@ _LIST = sqlalchemy.text(f"""
      ORDER BY e.ordinal DESC LIMIT :limit
 """).execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
 NOTICES = """
-    SELECT n.id, n.handler, n.ordinal, n.event, n.attempts, n.created_at
+    SELECT n.handler, n.ordinal, n.event, n.attempts, n.created_at
       FROM deferred_notice n WHERE n.unit_id = $1::text::uuid ORDER BY n.id
 """
 # The lines of a page come in the order of their ids, which is that in which they were stored.
 _LINE = """
-    SELECT l.id, u.name AS unit, coalesce(CAST(e.id AS text), '') AS event_id,
+    SELECT l.id, CAST(u.id AS text) AS unit_id, u.name AS unit,
            coalesce(coalesce(nullif(e.endpoint, ''), nullif(split_part(e.storage, '/', 1), '')) || '-', '')
                || coalesce(e.kind, '') AS event_name,
-           l.attempt, l.number, l.level, l.line AS text, l.created_at
+           l.ordinal, l.attempt, l.number, l.level, l.line AS text, l.created_at
       FROM unit u JOIN unit_log l ON l.unit_id = u.id
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.ordinal = l.ordinal
 """
-LINES = f"{_LINE} WHERE u.id = ANY ($1::text[]::uuid[]) AND l.id > $2 ORDER BY l.id LIMIT $3"
+# Ids grow within a unit alone: a smaller one of another unit may come later.
+LINES = f"""
+    {_LINE}
+      JOIN unnest($1::text[], $2::bigint[]) AS p (unit_id, after) ON u.id = p.unit_id::uuid AND l.id > p.after
+     ORDER BY l.id LIMIT $3
+"""
 NEWEST = """
     SELECT coalesce(min(f.id), 1) - 1 FROM (
         SELECT l.id FROM unit_log l WHERE l.unit_id = ANY ($1::text[]::uuid[]) ORDER BY l.id DESC LIMIT $2
@@ -61,9 +67,9 @@ async def list_notices(fetch: Fetch, unit_id: str) -> Sequence[Notice]:
     return [Notice(**dict(row)) for row in await fetch(NOTICES, unit_id)]
 
 
-async def list_lines(fetch: Fetch, unit_ids: Sequence[str], *, after: int, limit: int) -> Sequence[LogLine]:
-    """Return the next lines that units have logged, at most so many, in the order in which they were stored."""
-    return [LogLine(**dict(row)) for row in await fetch(LINES, list(unit_ids), after, limit)]
+async def list_lines(fetch: Fetch, after: Mapping[str, int], *, limit: int) -> Sequence[LogLine]:
+    """Return the next lines that units have logged, each after a line of its own, at most so many."""
+    return [LogLine(**dict(row)) for row in await fetch(LINES, list(after.keys()), list(after.values()), limit)]
 
 
 async def find_newest(fetch: Fetch, unit_ids: Sequence[str], *, count: int) -> int:
@@ -90,12 +96,13 @@ def read(found: Mapping[Any, Any]) -> Event:
         phase=Phase(found["event_phase"]),
         relation=relation,
         cause=json.loads(found["cause"]),
-        ended_at=found["finished_at"],
+        version=found["event_version"],
         **{name: found[name] for name in _SAME},
     )
 
 
 _SAME = (
     *("kind", "ordinal", "attempt", "storage", "is_mirrored", "is_echo", "seen_config", "seen_charm", "seen_term"),
-    *("seen_bag", "reason", "leaving", "actor", "message", "deferred", "consumed", "started_at", "retry_at"),
+    *("seen_bag", "reason", "leaving", "actor", "message", "deferred", "consumed", "started_at", "finished_at"),
+    "retry_at",
 )

@@ -10,16 +10,19 @@ from tinkwell.server.unit.store.request.record import Namespace
 
 _LISTED_ROWS = 500
 _COLUMNS = """
-    CAST(n.id AS text) AS id, n.version, n.name, n.update_status_seconds, n.is_retrying, n.created_at, n.updated_at
+    CAST(n.id AS text) AS id, n.version, n.name, n.update_status_seconds, n.event_timeout_seconds,
+    n.is_retrying, n.created_at, n.updated_at
 """
 FIND = f"SELECT {_COLUMNS} FROM namespace n WHERE n.name = $1"  # noqa: S608
 _ENSURE = "INSERT INTO namespace (name) VALUES ($1) ON CONFLICT (name) DO NOTHING RETURNING id"
 _SET = """
     UPDATE namespace SET update_status_seconds = coalesce($2, update_status_seconds),
-                         is_retrying = coalesce($3, is_retrying)
+                         event_timeout_seconds = coalesce($3, event_timeout_seconds),
+                         is_retrying = coalesce($4, is_retrying)
      WHERE name = $1
-       AND (update_status_seconds, is_retrying)
-           IS DISTINCT FROM (coalesce($2, update_status_seconds), coalesce($3, is_retrying))
+       AND (update_status_seconds, event_timeout_seconds, is_retrying)
+           IS DISTINCT FROM (coalesce($2, update_status_seconds), coalesce($3, event_timeout_seconds),
+                             coalesce($4, is_retrying))
     RETURNING id
 """
 _LIST = sqlalchemy.text(f"SELECT {_COLUMNS} FROM namespace n ORDER BY n.name").execution_options(  # noqa: S608
@@ -36,10 +39,15 @@ async def ensure(transaction: Transaction, name: str) -> bool:
 
 
 async def change(
-    transaction: Transaction, name: str, *, update_status_seconds: int | None, is_retrying: bool | None
+    transaction: Transaction,
+    name: str,
+    *,
+    update_status_seconds: int | None,
+    event_timeout_seconds: int | None,
+    is_retrying: bool | None,
 ) -> bool:
     """Set what is not None; False where nothing changes."""
-    return bool(await transaction.fetch(_SET, name, update_status_seconds, is_retrying))
+    return bool(await transaction.fetch(_SET, name, update_status_seconds, event_timeout_seconds, is_retrying))
 
 
 async def take_relations(transaction: Transaction, name: str, count: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tinkwell.core.charm.record import Manifest
-from tinkwell.core.unit.kinds import EventState, Life, Phase, Profile
+from tinkwell.core.unit.kinds import CharmKind, EventState, Life, Phase, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,7 @@ class Namespace:
     version: int
     name: str
     update_status_seconds: int
+    event_timeout_seconds: int
     is_retrying: bool
     created_at: datetime.datetime
     updated_at: datetime.datetime
@@ -45,7 +46,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """An application. `charm` is a digest, `config` JSON text of what is set, `leader` the name of a unit or empty."""
+    """An application. `charm` is a digest, `config` JSON text of what is set, `leader` the name of a unit or empty.
+
+    The status is what its leader has said of it; where that has said nothing, the most urgent one of its units.
+    """
 
     id: str
     version: int
@@ -58,6 +62,9 @@ class Application:
     config_version: int
     leader: str
     term: int
+    announced_term: int
+    charm_name: str
+    kind: CharmKind
     status: Status
     units: int
     created_at: datetime.datetime
@@ -103,8 +110,9 @@ class Event:
     deferred: int
     consumed: int
     started_at: datetime.datetime | None
-    ended_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
     retry_at: datetime.datetime | None
+    version: int
 
     @property
     def name(self) -> str:
@@ -125,7 +133,7 @@ class Port:
 class Unit:
     """A unit. `charm` is the digest of what it runs, empty before its first event, `event` the one in flight.
 
-    `is_installed` says whether it was ever told anything that it owes a teardown for.
+    `is_settled`: nothing runs, nothing has failed, and nothing is due; None where nobody has looked.
     """
 
     id: str
@@ -146,6 +154,8 @@ class Unit:
     storages: tuple[str, ...]
     ports: tuple[Port, ...]
     is_agent_alive: bool
+    last_ordinal: int
+    is_settled: bool | None = None
     created_at: datetime.datetime
     updated_at: datetime.datetime
 
@@ -205,7 +215,6 @@ class Storage:
 class Notice:
     """An event that a handler has deferred: `event` is JSON text that says all of it but its ordinal."""
 
-    id: int
     handler: str
     ordinal: int
     event: str
@@ -218,9 +227,10 @@ class LogLine:
     """A line that a unit has logged; `id` grows with each."""
 
     id: int
+    unit_id: str
     unit: str
-    event_id: str
     event_name: str
+    ordinal: int
     attempt: int
     number: int
     level: str

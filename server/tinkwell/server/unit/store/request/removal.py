@@ -46,12 +46,12 @@ _RESIGN = """
 # What it referred to may go.
 _FORGET = "DELETE FROM unit_relation WHERE unit_id = ANY ($1::text[]::uuid[])"
 _LEAVE_STORAGE = """
-    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE'
+    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false
      WHERE unit_id = ANY ($1::text[]::uuid[]) AND is_kept AND machine_id IS NOT NULL
 """
 _DROP_STORAGE = "DELETE FROM storage WHERE unit_id = ANY ($1::text[]::uuid[])"
 _DIE = """
-    UPDATE unit SET life = 'DEAD', is_forced = $2, force_at = NULL, next_tick_at = NULL,
+    UPDATE unit SET life = 'DEAD', phase = 'TEARDOWN', is_forced = $2, force_at = NULL, next_tick_at = NULL,
                     removal_reason = coalesce(nullif(removal_reason, ''), $3),
                     removal_actor = coalesce(nullif(removal_actor, ''), $4)
      WHERE id = ANY ($1::text[]::uuid[]) AND life <> 'DEAD'

@@ -14,7 +14,8 @@ from tinkwell.server.unit.store.request.record import Storage
 _LISTED_ROWS = 500
 _COLUMNS = """
     CAST(s.id AS text) AS id, s.version, coalesce(CAST(s.application_id AS text), '') AS application_id, s.namespace,
-    s.name, s.life, s.unit, s.is_attached, coalesce(CAST(s.machine_id AS text), '') AS machine, s.created_at, s.updated_at
+    s.name, s.life, s.unit, s.is_attached, coalesce(CAST(s.machine_id AS text), '') AS machine, s.created_at,
+    s.updated_at
 """
 FIND = f"SELECT {_COLUMNS} FROM storage s WHERE s.namespace = $1 AND s.name = $2"  # noqa: S608
 _LOCK = "SELECT id FROM storage WHERE namespace = $1 AND name = $2 FOR NO KEY UPDATE"
@@ -39,21 +40,25 @@ _KINDS_OF_APPLICATION = """
 """
 _COUNT_OF_UNIT = """
     SELECT count(*) FROM storage s
-     WHERE s.unit_id = (SELECT u.id FROM unit u WHERE u.id = $1::text::uuid) AND s.kind = $2 AND s.life = 'ALIVE'
+     WHERE s.unit_id = $1::text::uuid AND s.kind = $2 AND s.life = 'ALIVE'
 """
 _GIVE = """
     UPDATE storage s SET unit_id = u.id, unit = u.name, application_id = u.application_id, life = 'ALIVE',
                          is_kept = false, removal_actor = ''
       FROM unit u WHERE s.id = $1::text::uuid AND u.id = $2::text::uuid
 """
-# It stays for another unit.
-_TAKE_AWAY = "UPDATE storage SET life = 'DYING', is_kept = true, removal_actor = $2 WHERE id = $1::text::uuid"
-_FREE = """
-    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = true,
-                       removal_actor = $2
-     WHERE id = $1::text::uuid
+# It stays for another unit, if there is a machine to stay on.
+_TAKE_AWAY = """
+    UPDATE storage SET life = 'DYING', is_kept = machine_id IS NOT NULL, removal_actor = $2 WHERE id = $1::text::uuid
 """
-_KEEP = "UPDATE storage SET is_kept = true WHERE unit_id = ANY ($1::text[]::uuid[]) AND NOT is_kept"
+_FREE = """
+    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false,
+                       removal_actor = $2
+     WHERE id = $1::text::uuid AND machine_id IS NOT NULL
+    RETURNING id
+"""
+_DROP = "DELETE FROM storage WHERE id = $1::text::uuid"
+_KEEP = "UPDATE storage SET is_kept = true WHERE unit_id = ANY ($1::text[]::uuid[]) AND machine_id IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +108,9 @@ async def take_away(transaction: Transaction, storage_id: str, *, actor: str) ->
 
 
 async def free(transaction: Transaction, storage_id: str, *, actor: str) -> None:
-    """Take a storage instance from its unit, which was never told of it."""
-    await transaction.fetch(_FREE, storage_id, actor)
+    """Take a storage instance from its unit, which was never told of it; without a machine it is gone by that."""
+    if not await transaction.fetch(_FREE, storage_id, actor):
+        await transaction.fetch(_DROP, storage_id)
 
 
 async def keep(transaction: Transaction, unit_ids: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ _UNIT = f"""
            ARRAY(SELECT p.protocol || '/' || p.number FROM port p WHERE p.unit_id = u.id
                   ORDER BY p.protocol, p.number) AS ports,
            EXISTS (SELECT FROM lease l WHERE l.id = u.lease_id AND l.expires_at > clock_timestamp()) AS is_agent_alive,
-           u.created_at, u.updated_at, {events.COLUMNS}
+           u.last_ordinal, u.created_at, u.updated_at, {events.COLUMNS}
       FROM unit u JOIN application a ON a.id = u.application_id
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')
 """  # noqa: S608
@@ -49,7 +49,35 @@ LOCK_ALL = """
     SELECT CAST(u.id AS text) AS id FROM unit u
      WHERE u.application_id = $1::text::uuid ORDER BY u.id FOR NO KEY UPDATE
 """
+LOCK_ALIVE = """
+    SELECT CAST(u.id AS text) AS id FROM unit u
+     WHERE u.application_id = $1::text::uuid AND u.life = 'ALIVE' ORDER BY u.id FOR NO KEY UPDATE
+"""
+_EXISTS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.id = $1::text::uuid"
 _IDS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.application_id = $1::text::uuid ORDER BY u.number"
+
+
+COUNTS = """
+    SELECT prepare_requested AS prepared, finish_requested AS finished, metrics_requested AS metrics,
+           finish_seen AS finished_seen, metrics_seen FROM unit WHERE id = $1::text::uuid
+"""
+_REQUEST = """
+    UPDATE unit SET prepare_requested = prepare_requested + CAST($2 = 'PREPARE_UPGRADE' AS integer),
+                    finish_requested = finish_requested + CAST($2 = 'FINISH_UPGRADE' AS integer),
+                    metrics_requested = metrics_requested + CAST($2 = 'COLLECT_METRICS' AS integer)
+     WHERE id = $1::text::uuid
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How often something was asked of a unit, and how often it was told so."""
+
+    prepared: int
+    finished: int
+    metrics: int
+    finished_seen: int
+    metrics_seen: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +113,26 @@ async def lock(transaction: Transaction, namespace: str, name: str) -> Unit | No
 async def lock_all(transaction: Transaction, application_id: str) -> Sequence[str]:
     """Lock all units of an application, and return their ids."""
     return [row["id"] for row in await transaction.fetch(LOCK_ALL, application_id)]
+
+
+async def lock_alive(transaction: Transaction, application_id: str) -> Sequence[str]:
+    """Lock the units of an application that are not being removed, and return their ids."""
+    return [row["id"] for row in await transaction.fetch(LOCK_ALIVE, application_id)]
+
+
+async def requests(transaction: Transaction, unit_id: str) -> Counts:
+    """Return what was asked of a unit, which is locked."""
+    return Counts(**dict((await transaction.fetch(COUNTS, unit_id))[0]))
+
+
+async def request(transaction: Transaction, unit_id: str, asked: str) -> None:
+    """Write that something is asked of a unit: PREPARE_UPGRADE, FINISH_UPGRADE or COLLECT_METRICS."""
+    await transaction.fetch(_REQUEST, unit_id, asked)
+
+
+async def exists(fetch: Fetch, unit_id: str) -> Sequence[str]:
+    """Return the id of a unit if there is still one."""
+    return [row["id"] for row in await fetch(_EXISTS, unit_id)]
 
 
 async def list_ids(fetch: Fetch, application_id: str) -> Sequence[str]:
@@ -135,5 +183,5 @@ def _port(text: str) -> Port:
 
 _SAME = (
     *("id", "version", "application_id", "namespace", "name", "number", "machine", "is_anywhere", "is_leader"),
-    *("workload_version", "charm", "is_agent_alive", "created_at", "updated_at"),
+    *("workload_version", "charm", "is_agent_alive", "last_ordinal", "created_at", "updated_at"),
 )

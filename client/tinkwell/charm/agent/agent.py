@@ -1,0 +1,147 @@
+"""Runs an agent: one lease, one stream of wakes, and a host for each unit."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from tinkwell.charm import description
+from tinkwell.charm.agent.folder import AgentFolder
+from tinkwell.charm.agent.host import Host, Served
+from tinkwell.charm.agent.lease import Lease
+from tinkwell.charm.agent.outbox import LogHandler
+from tinkwell.charm.charm import Charm
+from tinkwell.client import backoff, errors
+from tinkwell.client.client import Client
+from tinkwell.client.watch import watch
+from tinkwell.core.unit.kinds import CharmKind
+
+logger = logging.getLogger(__name__)
+
+# For so long events that are being handled may go on when the agent is stopped.
+GRACE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Whose units an agent serves: those of an application, on machines (ids of hardware) or on none."""
+
+    application: str
+    namespace: str = "default"
+    machines: tuple[str, ...] = ()
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether it serves the units that belong to no machine."""
+        return not self.machines
+
+
+class Agent:
+    """Serves the units of an application with a charm. Effects are exactly once, handlers at least once."""
+
+    def __init__(self, client: Client, charm_class: type[Charm], wanted: Wanted, state_dir: Path) -> None:
+        """Take the folder for the agent's own. Raises `CharmError` where another one has it, and `OSError`."""
+        self._client = client
+        self._wanted = wanted
+        self._folder = AgentFolder.open(state_dir)
+        self._lease = Lease(client.work, self._folder.engine)
+        self._hosts: dict[str, Host] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._served = Served(
+            units=client.units,
+            lease=self._lease,
+            folder=self._folder,
+            charm_class=charm_class,
+            digest=description.digest(charm_class),
+            namespace=wanted.namespace,
+            storages=self._storages,
+            stopping=asyncio.Event(),
+        )
+
+    @property
+    def digest(self) -> str:
+        """The digest of the charm that it serves units with."""
+        return self._served.digest
+
+    def stop(self) -> None:
+        """Have it end: what is being handled is brought to its end, for ten seconds at most, and nothing else begun."""
+        self._served.stopping.set()
+
+    async def run(self) -> None:
+        """Serve units until `stop` is called; raises an `errors.Error` that cannot be mended. It runs once."""
+        handler = LogHandler()
+        logging.getLogger().addHandler(handler)
+        try:
+            async with asyncio.TaskGroup() as group:
+                keeper = group.create_task(self._lease.run(), name="lease")
+                await self._serve()
+                await self._lease.end()
+                keeper.cancel()
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
+        finally:
+            logging.getLogger().removeHandler(handler)
+            self._folder.close()
+
+    async def _serve(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for unit_id in await asyncio.to_thread(self._folder.outcomes.unit_ids):
+                self._wake(unit_id, group)
+            watcher = group.create_task(self._watch(group), name="wakes")
+            await self._served.stopping.wait()
+            watcher.cancel()
+            for host in self._hosts.values():
+                host.wake()
+            if self._tasks:
+                _, late = await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
+                for task in late:
+                    task.cancel()
+
+    def _wake(self, unit_id: str, group: asyncio.TaskGroup) -> None:
+        host = self._hosts.get(unit_id)
+        if host is None:
+            host = self._hosts[unit_id] = Host(self._served, unit_id)
+            task = group.create_task(host.run(), name=f"unit {unit_id}")
+            self._tasks.add(task)
+            task.add_done_callback(lambda ended: self._forget(unit_id, ended))
+        host.wake()
+
+    def _forget(self, unit_id: str, task: asyncio.Task[None]) -> None:
+        del self._hosts[unit_id]
+        self._tasks.discard(task)
+
+    async def _storages(self) -> frozenset[str]:
+        found = self._client.applications.storages(namespace=self._wanted.namespace)
+        return frozenset([each.name async for each in found])
+
+    async def _watch(self, group: asyncio.TaskGroup) -> NoReturn:
+        pause = backoff.Backoff()
+        while True:
+            token = await self._lease.token()
+            try:
+                async for unit_ids in self._client.units.wakes(
+                    token,
+                    kinds=[CharmKind.NATIVE],
+                    machines=self._wanted.machines,
+                    anywhere=self._wanted.anywhere,
+                    charm=self.digest,
+                    namespace=self._wanted.namespace,
+                    application=self._wanted.application,
+                ):
+                    pause.reset()
+                    for unit_id in unit_ids:
+                        self._wake(unit_id, group)
+            except errors.LeaseLost:
+                await self._lease.make_sure(token)
+            except errors.Error as error:
+                if watch.is_final(error):
+                    raise
+                logger.warning("units are not watched", extra={"cause": str(error)})
+            await asyncio.sleep(pause.next_seconds())
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what has ended the agent; the rest was cancelled for it."""
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,0 +1,98 @@
+"""What the server grants, as a charm is given it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tinkwell.charm import errors
+from tinkwell.charm.agent.api import Units
+from tinkwell.charm.agent.folder import AgentFolder
+from tinkwell.charm.agent.lease import Lease, until_answered
+from tinkwell.charm.agent.outbox import Outbox
+from tinkwell.charm.attempt.given import Attempt, RelationGiven
+from tinkwell.charm.status import Status
+from tinkwell.client import errors as client_errors
+from tinkwell.client.unit.grant import Grant, GrantedRelation
+from tinkwell.client.unit.model import Bag
+from tinkwell.core.unit.effect import Notice, Port
+
+
+def attempt(grant: Grant, folder: AgentFolder) -> Attempt:
+    """Return what a charm is given, with a folder for each storage that it has."""
+    event = grant.event
+    return Attempt(
+        unit=grant.unit,
+        ordinal=event.ordinal,
+        attempt=event.attempt,
+        event=event.told,
+        reason=event.reason,
+        term=grant.leadership.term,
+        config={name: value for name, value in grant.config.items() if isinstance(value, str | int | float)},
+        relations=tuple(_relation(each) for each in grant.relations),
+        storages=_storages(grant, folder),
+        state=grant.state,
+        notices=tuple(Notice(ordinal=each.ordinal, handler=each.handler, event=each.event) for each in grant.deferred),
+        ports=frozenset(Port(protocol=each.protocol, number=each.number) for each in grant.ports),
+    )
+
+
+class Granted:
+    """The surroundings of an attempt that the server has granted under a lease."""
+
+    def __init__(self, units: Units, held: Lease, token: int, grant: Grant, outbox: Outbox) -> None:
+        self._units = units
+        self._lease = held
+        self._token = token
+        self._grant = grant
+        self._outbox = outbox
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the unit leads, and will for a while.
+
+        A leader lives for 30 seconds longer than the lease of its unit, so it does while this one lives unbroken.
+        """
+        return self._grant.leadership.leads and self._lease.lives(self._token)
+
+    async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
+        """Return the bag of a unit or an application. Raises `NotReadable`."""
+        event_id = self._grant.event.id
+
+        async def read(token: int) -> Bag:
+            return await self._units.read_bag(token, event_id, relation, owner)
+
+        try:
+            return (await until_answered(lambda: self._lease.under(read), what="read a bag")).data
+        except (client_errors.PermissionDenied, client_errors.NotFound) as error:
+            raise errors.NotReadable(error.message) from error
+
+    def set_status(self, status: Status) -> None:
+        """Show people a status."""
+        self._outbox.tell("status", status)
+
+    def set_application_status(self, status: Status) -> None:
+        """Show people a status of the application."""
+        self._outbox.tell("application_status", status)
+
+    def set_workload_version(self, version: str) -> None:
+        """Show people the version of what the charm runs."""
+        self._outbox.tell("workload_version", version)
+
+
+def _relation(granted: GrantedRelation) -> RelationGiven:
+    return RelationGiven(
+        number=granted.number,
+        endpoint=granted.endpoint,
+        application=granted.application,
+        is_peer=granted.peer,
+        units=granted.members,
+        own=granted.own.data,
+        own_application=granted.own_application.data if granted.own_application else {},
+    )
+
+
+def _storages(grant: Grant, folder: AgentFolder) -> Mapping[str, Path]:
+    """Return the folders of what is attached, and of what this event attaches."""
+    names = [name for name, is_attached in grant.storages.items() if is_attached]
+    if grant.event.storage:
+        names.append(grant.event.storage)
+    return {name: folder.storage(grant.namespace, name) for name in names}

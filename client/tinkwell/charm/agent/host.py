@@ -1,0 +1,263 @@
+"""Serves one unit: asks for its events, has the charm handle them, and says what came of it.
+
+    wake or time ──▶ NextEvent ──▶ grant ──▶ handlers ──▶ outcome file ──▶ CommitEvent ──▶ the next grant, or none
+                        ▲                       └──────── an exception ──▶ FailEvent  ──┘            │
+                        └────────────────────────────────────────────────────────────────────────────┘
+
+What handlers have done is on the disk before the server is told. A predecessor's outcome is sent before anything is
+asked for, since asking says that what ran under another lease is lost.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tinkwell.charm.agent import granted
+from tinkwell.charm.agent import outbox as outboxes
+from tinkwell.charm.agent.api import Units
+from tinkwell.charm.agent.folder import AgentFolder
+from tinkwell.charm.agent.lease import Lease, until_answered
+from tinkwell.charm.attempt.dispatch import dispatch
+from tinkwell.charm.charm import Charm
+from tinkwell.client import errors
+from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason
+from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.worker import encode
+from tinkwell.core.unit.effect import Effects
+
+logger = logging.getLogger(__name__)
+
+# The server refuses longer ones.
+_MESSAGE_CHARACTERS = 1_000
+# What concerns the agent as a whole, and not this unit.
+_HOPELESS = (errors.Unauthenticated, errors.PermissionDenied, errors.Unimplemented, errors.Closed)
+# How long a unit that is woken while an event of it is handled is left alone before the server is asked about it.
+_LOOK_SECONDS = 1.0
+# When to ask again for a unit that another agent holds, or that the server gives nothing for.
+_HELD_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What all hosts of an agent share.
+
+    `digest` is that of the charm. `storages` gives the names of all storages that there are in the namespace.
+    """
+
+    units: Units
+    lease: Lease
+    folder: AgentFolder
+    charm_class: type[Charm]
+    digest: str
+    namespace: str
+    storages: Callable[[], Awaitable[frozenset[str]]]
+    stopping: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt has no effects."""
+
+    message: str
+
+
+class Host:
+    """Serves one unit until it is gone, or the agent stops."""
+
+    def __init__(self, served: Served, unit_id: str) -> None:
+        self._served = served
+        self._unit_id = unit_id
+        self._is_awake = asyncio.Event()
+        self._has_warned = False
+
+    def wake(self) -> None:
+        """Have the unit looked after: something may be due."""
+        self._is_awake.set()
+
+    async def run(self) -> None:
+        """Serve the unit; raises an `errors.Error` that nobody here can mend."""
+        following = await self._send_kept()
+        while not self._served.stopping.is_set():
+            if isinstance(following, Grant):
+                following = await self._handle(following)
+                # After the last commit somebody may have to be elected, which only asking does.
+                if isinstance(following, Grant) or _is_gone(following):
+                    continue
+            elif _is_gone(following):
+                logger.info("the unit is gone", extra={"unit_id": self._unit_id})
+                await self._clear()
+                return
+            elif following is not None:
+                self._note(following)
+                await self._sleep(following.due_in_seconds)
+            if not self._served.stopping.is_set():
+                following = await self._next()
+
+    async def _clear(self) -> None:
+        """Remove the folders of storages that have gone, as with their unit; what was detached stays."""
+        served = self._served
+        # In this order: the server knows a storage before there is a folder.
+        kept = await asyncio.to_thread(served.folder.storages, served.namespace)
+        if not kept:
+            return
+        try:
+            known = await until_answered(served.storages, what="list storages")
+            for name in kept - known:
+                await asyncio.to_thread(served.folder.remove_storage, served.namespace, name)
+        except (errors.Error, OSError) as error:
+            logger.warning("storages that are gone cannot be removed", extra={"cause": str(error)})
+
+    async def _sleep(self, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._is_awake.wait()
+        except TimeoutError:
+            pass
+        self._is_awake.clear()
+
+    def _note(self, none: NoEvent) -> None:
+        if none.reason is NoEventReason.OTHER_CHARM and not self._has_warned:
+            self._has_warned = True
+            fields = {"unit_id": self._unit_id, "charm": self._served.digest}
+            logger.warning("the unit runs on another charm; upgrade its application to this one", extra=fields)
+
+    async def _next(self) -> Grant | NoEvent:
+        self._is_awake.clear()
+        units, unit_id = self._served.units, self._unit_id
+        try:
+            return await until_answered(
+                lambda: self._served.lease.under(lambda token: units.next_event(token, unit_id)), what="get an event"
+            )
+        except errors.NotFound:
+            return NoEvent(reason=NoEventReason.GONE)
+        except errors.LeaseHeld:
+            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=_HELD_SECONDS)
+        except errors.LeaseLost:
+            # The unit is not this agent's any more, or not yet; it will be woken if it is.
+            return NoEvent(reason=NoEventReason.NOTHING_DUE)
+        except _HOPELESS:
+            raise
+        except errors.Error as error:
+            logger.warning("no event is given", extra={"unit_id": unit_id, "cause": str(error)})
+            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=_HELD_SECONDS)
+
+    async def _send_kept(self) -> Grant | NoEvent | None:
+        """Commit what a predecessor has left."""
+        kept = await asyncio.to_thread(self._served.folder.outcomes.find, self._unit_id)
+        if kept is None:
+            return None
+        logger.info("an outcome is sent that was kept", extra={"event_id": kept.event_id, "attempt": kept.attempt})
+        return await self._commit(kept)
+
+    async def _handle(self, grant: Grant) -> Grant | NoEvent | None:
+        token = await self._served.lease.token()
+        event = grant.event
+        outbox = outboxes.Outbox(
+            self._served.units, self._served.lease, self._unit_id, ordinal=event.ordinal, attempt=event.attempt
+        )
+        surroundings = granted.Granted(self._served.units, self._served.lease, token, grant, outbox)
+        fields = {"unit": grant.unit, "event": event.name, "ordinal": event.ordinal, "attempt": event.attempt}
+        pump = asyncio.create_task(outbox.run(), name=f"outbox of {grant.unit}")
+        work = asyncio.create_task(self._dispatch(grant, surroundings, outbox), name=f"handlers of {grant.unit}")
+        look = asyncio.create_task(self._until_gone(), name=f"end of {grant.unit}")
+        try:
+            await asyncio.wait({work, look}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                logger.info("an event is not needed any more", extra=fields)
+                return look.result()
+            ended = work.result()
+        finally:
+            for task in (pump, work, look):
+                task.cancel()
+            await asyncio.gather(pump, work, look, return_exceptions=True)
+            await outbox.flush()
+        if isinstance(ended, Failure):
+            logger.warning("an event has failed", extra=fields | {"cause": ended.message})
+            return await self._fail(event.id, event.attempt, ended.message)
+        try:
+            effects = encode(ended)
+        except errors.InvalidField as error:
+            return await self._fail(event.id, event.attempt, str(error))
+        outcome = Outcome(
+            unit_id=self._unit_id, event_id=event.id, attempt=event.attempt, lease_token=token, effects=effects
+        )
+        await asyncio.to_thread(self._served.folder.outcomes.keep, outcome)
+        following = await self._commit(outcome)
+        logger.info("an event is handled", extra=fields)
+        return following
+
+    async def _until_gone(self) -> NoEvent:
+        """Return once the unit is gone while an event of it is handled, as where it is removed by force."""
+        while True:
+            await self._is_awake.wait()
+            # The unit is woken by what its own handlers say, too.
+            await asyncio.sleep(_LOOK_SECONDS)
+            following = await self._next()
+            if isinstance(following, NoEvent) and _is_gone(following):
+                return following
+
+    async def _dispatch(
+        self, grant: Grant, surroundings: granted.Granted, outbox: outboxes.Outbox
+    ) -> Effects | Failure:
+        mark = outboxes.current.set(outbox)
+        try:
+            async with asyncio.timeout(grant.timeout_seconds) as deadline:
+                given = granted.attempt(grant, self._served.folder)
+                return await dispatch(self._served.charm_class, given, surroundings)
+        except (Exception, SystemExit) as error:  # whatever a charm raises fails its event, and nothing else
+            if deadline.expired():
+                return Failure(f"it was not done within {grant.timeout_seconds:g} seconds")
+            outbox.log("ERROR", traceback.format_exc())
+            return Failure(_said(error))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return Failure("a handler was cancelled by itself")
+        finally:
+            outboxes.current.reset(mark)
+
+    async def _commit(self, outcome: Outcome) -> Grant | NoEvent | None:
+        """Tell the server an outcome, and let go of it."""
+        units, is_last = self._served.units, self._served.stopping.is_set()
+
+        async def commit(token: int) -> Grant | NoEvent:
+            return await units.commit(token, outcome.event_id, outcome.attempt, outcome.effects, is_last=is_last)
+
+        following: Grant | NoEvent | None = None
+        try:
+            following = await until_answered(lambda: self._served.lease.under(commit), what="commit an event")
+        except errors.CommitRefused as error:
+            logger.warning("an effect is refused", extra={"event_id": outcome.event_id, "cause": str(error)})
+        except (errors.IllegalTransition, errors.NotFound) as error:
+            # It was lost, left out or removed meanwhile, so that nobody wants its effects.
+            logger.warning("an outcome is not wanted", extra={"event_id": outcome.event_id, "cause": str(error)})
+        except (errors.InvalidField, errors.ResourceExhausted) as error:
+            # It can never be told, as where it is too large; without an end the event would be granted again and again.
+            following = await self._fail(outcome.event_id, outcome.attempt, str(error))
+        await asyncio.to_thread(self._served.folder.outcomes.drop, self._unit_id)
+        return following
+
+    async def _fail(self, event_id: str, attempt: int, message: str) -> Grant | NoEvent | None:
+        units, said = self._served.units, message[:_MESSAGE_CHARACTERS]
+
+        async def fail(token: int) -> Grant | NoEvent:
+            return await units.fail(token, event_id, attempt, said)
+
+        try:
+            return await until_answered(lambda: self._served.lease.under(fail), what="fail an event")
+        except (errors.IllegalTransition, errors.NotFound) as error:
+            logger.warning("a failure is not wanted", extra={"event_id": event_id, "cause": str(error)})
+            return None
+
+
+def _is_gone(following: Grant | NoEvent | None) -> bool:
+    return isinstance(following, NoEvent) and following.reason is NoEventReason.GONE
+
+
+def _said(error: BaseException) -> str:
+    """Say in a line what was raised; the log has the rest."""
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,124 @@
+"""What an attempt tells at once: statuses, the workload's version and log lines, whatever comes of its event.
+
+Handlers do not wait for the server. Of what replaces each other the newest is sent; lines are numbered, so that sending
+them again changes nothing. An attempt has at most 10,000 lines; what it logs beyond them is not kept.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from contextvars import ContextVar
+from typing import NoReturn
+
+from tinkwell.charm.agent import lease
+from tinkwell.charm.agent.api import Units
+from tinkwell.charm.status import Status
+from tinkwell.client import errors
+from tinkwell.client.unit.model import UnitLogLine, UnitStatus
+from tinkwell.core.unit import limit
+
+logger = logging.getLogger(__name__)
+
+# What handlers log goes to the outbox of the attempt in whose context it is logged.
+current: ContextVar["Outbox | None"] = ContextVar("tinkwell_charm_outbox", default=None)
+
+# A silent server does not hold an event up for longer: what cannot be told then is lost, and the event is not.
+_FLUSH_SECONDS = 10.0
+_BATCH_LINES = 500
+
+
+class Outbox:
+    """What one attempt at a unit's event has to tell."""
+
+    def __init__(self, api: Units, held: lease.Lease, unit_id: str, *, ordinal: int, attempt: int) -> None:
+        self._api = api
+        self._lease = held
+        self._unit_id = unit_id
+        self._ordinal = ordinal
+        self._attempt = attempt
+        self._statuses: dict[str, UnitStatus | str] = {}
+        self._lines: deque[UnitLogLine] = deque()
+        self._count = 0
+        self._has_more = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def tell(self, what: str, status: Status | str) -> None:
+        """Tell the `status`, the `application_status` or the `workload_version`, in the place of a former one."""
+        self._statuses[what] = status if isinstance(status, str) else UnitStatus(status.name, status.message)
+        self._has_more.set()
+
+    def log(self, level: str, text: str) -> None:
+        """Tell a line; it may come from any thread."""
+        self._loop.call_soon_threadsafe(self._add, level, text)
+
+    def _add(self, level: str, text: str) -> None:
+        for each in text.splitlines() or [""]:
+            self._count += 1
+            if self._count > limit.LOG_LINES_PER_EVENT:
+                return
+            if self._count == limit.LOG_LINES_PER_EVENT:
+                each, level = "there are too many lines; the rest of this attempt is left out", "WARNING"
+            kept = each.encode()[: limit.LOG_LINE_BYTES].decode(errors="ignore")
+            self._lines.append(UnitLogLine(self._ordinal, self._attempt, self._count, kept, level))
+        self._has_more.set()
+
+    async def run(self) -> NoReturn:
+        """Send what there is, as it comes, until cancelled."""
+        while True:
+            await self._has_more.wait()
+            self._has_more.clear()
+            await self._send()
+
+    async def flush(self) -> None:
+        """Send the rest, if the server takes it in time."""
+        # What was logged last is on its way through the loop.
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await self._send()
+        except TimeoutError:
+            logger.warning("statuses and log lines are not told: the server is silent", extra={"unit": self._unit_id})
+
+    async def _send(self) -> None:
+        try:
+            while self._statuses or self._lines:
+                await lease.until_answered(self._send_some, what="tell statuses and log lines")
+        except errors.Error as error:
+            self._statuses.clear()
+            self._lines.clear()
+            logger.warning("statuses and log lines are not told", extra={"unit": self._unit_id, "cause": str(error)})
+
+    async def _send_some(self) -> None:
+        if statuses := dict(self._statuses):
+            await self._lease.under(lambda token: self._set(token, statuses))
+            for what, status in statuses.items():
+                if self._statuses.get(what) is status:
+                    del self._statuses[what]
+        if lines := [self._lines[at] for at in range(min(len(self._lines), _BATCH_LINES))]:
+            await self._lease.under(lambda token: self._api.append_logs(token, self._unit_id, lines))
+            for _ in lines:
+                self._lines.popleft()
+
+    async def _set(self, token: int, statuses: dict[str, UnitStatus | str]) -> None:
+        version = statuses.get("workload_version")
+        await self._api.set_status(
+            token,
+            self._unit_id,
+            status=_status(statuses.get("status")),
+            application_status=_status(statuses.get("application_status")),
+            workload_version=version if isinstance(version, str) else None,
+        )
+
+
+class LogHandler(logging.Handler):
+    """Hands what is logged within an attempt to its outbox; what is logged elsewhere is none of its business."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hand on a record."""
+        if (outbox := current.get()) is not None:
+            level = "ERROR" if record.levelno >= logging.ERROR else record.levelname
+            outbox.log(level if level in ("DEBUG", "WARNING", "ERROR") else "INFO", self.format(record))
+
+
+def _status(found: UnitStatus | str | None) -> UnitStatus | None:
+    return found if isinstance(found, UnitStatus) else None

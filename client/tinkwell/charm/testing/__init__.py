@@ -1,0 +1,5 @@
+"""Tries charms without a server: the same rules give their units the same events."""
+
+from tinkwell.charm.testing.model import Model
+
+__all__ = ["Model"]

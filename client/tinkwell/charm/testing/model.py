@@ -1,0 +1,262 @@
+"""A model of a namespace in which charms run for real, and everything around them in memory.
+
+async def test_web_gets_its_database() -> None:
+    model = Model()
+    model.deploy(Web, units=2)
+    model.deploy(Postgres, name="pg")
+    model.relate("web:db", "pg:db")
+    await model.settle(seed=7)
+    assert model.status("web/0") == charm.Active()
+    assert model.events("web/0")[:3] == ["install", "db-relation-created", "leader-elected"]
+    model.check()
+"""
+
+import random
+import shutil
+import tempfile
+import weakref
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinkwell.charm import description
+from tinkwell.charm.attempt.dispatch import dispatch
+from tinkwell.charm.charm import Charm
+from tinkwell.charm.status import Active, Blocked, Maintenance, Status, Waiting
+from tinkwell.charm.testing import surroundings
+from tinkwell.core import errors
+from tinkwell.core.charm import config as options_of
+from tinkwell.core.unit import name as names
+from tinkwell.core.unit import notice
+from tinkwell.core.unit import world as worlds
+from tinkwell.core.unit.effect import Effects
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
+from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.core.unit.world import Role, World
+from tinkwell.core.value.document import JsonValue
+
+# A model that has had so many events for one call of `settle` is one that never comes to rest.
+_MOST_EVENTS = 100_000
+_STATUSES = {each.name: each for each in (Active, Waiting, Blocked, Maintenance)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Handled:
+    """An attempt whose handlers have ended, and which is not committed yet."""
+
+    effects: Effects
+    is_killed: bool
+
+
+class Model:
+    """Applications of charms, related, scaled and broken. Times do not pass by themselves: see `tick` and `settle`."""
+
+    def __init__(self, *, profile: Profile = Profile.LITERAL) -> None:
+        self._profile = profile
+        self._world = World()
+        self._classes: dict[str, type[Charm]] = {}
+        self._handled: dict[str, _Handled] = {}
+        self._failures: Counter[str] = Counter()
+        self._kills: Counter[str] = Counter()
+        self._folder = Path(tempfile.mkdtemp(prefix="tinkwell-model-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+
+    # What operators do.
+
+    def deploy(
+        self, charm_class: type[Charm], *, units: int = 1, name: str = "", config: Mapping[str, object] | None = None
+    ) -> tuple[str, ...]:
+        """Make an application, called as its charm if no name is given, and return the names of its units."""
+        charm = self._charm(charm_class)
+        checked = options_of.edit(description.manifest(charm_class).options, {}, _json(config or {}), field="config")
+        profile = charm_class.declared.profile or self._profile
+        return tuple(self._world.deploy(name or charm.name, charm, units, profile=profile, config=checked))
+
+    def scale(self, application: str, units: int) -> tuple[str, ...]:
+        """Add units, or remove those with the highest numbers, and return the names of all that stay."""
+        living = self.units(application)
+        if units > len(living):
+            self._world.add_units(application, units - len(living))
+        for each in living[units:]:
+            self._world.remove_unit(each)
+        return self.units(application)[:units]
+
+    def remove_unit(self, unit: str, *, force: bool = False) -> None:
+        """Have a unit go; with `force` it is gone at once, without its teardown."""
+        self._world.remove_unit(unit, is_forced=force)
+        if force:
+            self._handled.pop(unit, None)
+
+    def remove(self, application: str) -> None:
+        """Have an application go, with its units and relations."""
+        self._world.remove_application(application)
+
+    def relate(self, one: str, other: str) -> int:
+        """Join two endpoints, such as `web:db` and `pg:db`, and return the number of their relation."""
+        return self._world.relate(one, other)
+
+    def unrelate(self, relation: int) -> None:
+        """Have a relation go; both sides hear of it."""
+        self._world.unrelate(relation)
+
+    def set_config(self, application: str, config: Mapping[str, object]) -> None:
+        """Set options; None gives one its default again."""
+        found = self._world.applications[application]
+        declared = description.manifest(self._classes[found.charm.digest]).options
+        edited = options_of.edit(declared, found.config, _json(config), field="config")
+        self._world.set_config(application, {each: edited.get(each) for each in config})
+
+    def upgrade(self, application: str, charm_class: type[Charm]) -> None:
+        """Give an application another revision of its charm."""
+        self._world.refresh(application, self._charm(charm_class))
+
+    def request(self, unit: str, kind: EventKind) -> None:
+        """Ask for `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
+        self._world.request(unit, kind)
+
+    def tick(self, unit: str) -> None:
+        """Have `update-status` be due."""
+        self._world.tick(unit)
+
+    # What goes wrong.
+
+    def fail_next(self, unit: str, *, times: int = 1) -> None:
+        """Have the next attempt of a unit fail before a handler is called; it is tried again."""
+        self._failures[unit] += times
+
+    def kill(self, unit: str) -> None:
+        """Have the agent of a unit die in its next attempt, after the handlers, which are called again then."""
+        self._kills[unit] += 1
+
+    # What comes of it.
+
+    async def settle(self, *, seed: int = 0) -> None:
+        """Have all units run their events until nothing is due; `seed` says in which order units take turns.
+
+        What a handler raises goes through, with a note of the event. That event has failed then, and the next call
+        tries it again.
+        """
+        draw = random.Random(seed)  # noqa: S311 - orders are tried, nothing is kept secret
+        for _ in range(_MOST_EVENTS):
+            for application in self._world.applications:
+                self._world.elect(application)
+            busy = [each for each in self._turns() if self._has_turn(each)]
+            if not busy:
+                return
+            await self._turn(draw.choice(busy))
+        raise AssertionError(f"the model does not settle; {', '.join(busy)} always have another event")
+
+    def units(self, application: str) -> tuple[str, ...]:
+        """Return the names of units that are not removed, by number."""
+        found = [
+            each.name
+            for each in self._world.units.values()
+            if each.application == application and each.life is Life.ALIVE
+        ]
+        return tuple(sorted(found, key=names.order))
+
+    def events(self, unit: str) -> list[str]:
+        """Return what a unit was told, such as `install` and `db-relation-joined pg/0`; also once it is gone."""
+        return [_told(each.event) for each in self._world.stream(unit) if each.state is EventState.COMMITTED]
+
+    def status(self, unit: str) -> Status | None:
+        """Return what a unit says of itself; None if it never did."""
+        name, message = self._world.units[unit].status
+        return _STATUSES[name](message) if name in _STATUSES else None
+
+    def state(self, unit: str) -> Mapping[str, str]:
+        """Return what the charm remembers about a unit."""
+        return dict(self._world.units[unit].state)
+
+    def bag(self, relation: int, owner: str) -> Mapping[str, str]:
+        """Return the bag of a unit, such as `web/0`, or of an application."""
+        return dict(self._world.bag(relation, owner))
+
+    def storage(self, unit: str, name: str) -> Path:
+        """Return the folder of the first storage that a unit has of a name, such as `data`. Raises `KeyError`."""
+        found = [each for each, of in self._world.storages.items() if of.unit == unit and of.kind == name]
+        if not found:
+            raise KeyError(f"{unit} has no storage {name}")
+        return self._folder / min(found, key=names.order)
+
+    def deferred(self, unit: str) -> list[str]:
+        """Return the events that a unit has put off, in order, as `events` has them."""
+        return [_told(notice.read(each.event)) for each in self._world.units[unit].notices]
+
+    def leader(self, application: str) -> str:
+        """Return the name of the unit that leads; empty where none does."""
+        return self._world.applications[application].leader
+
+    def check(self) -> None:
+        """Hold all that has happened to the promises about the order of events; raises AssertionError with what broke.
+
+        A charm cannot break them. It is there to show that what a test did was legal as well.
+        """
+        violations = self._world.check(is_at_rest=self._world.is_at_rest())
+        assert not violations, "\n".join(str(each) for each in violations)
+
+    def _turns(self) -> list[str]:
+        living = (each.name for each in self._world.units.values() if each.life is not Life.DEAD)
+        return sorted(living, key=names.order)
+
+    def _has_turn(self, unit: str) -> bool:
+        return self._world.running(unit) is not None or self._world.due(unit) is not None
+
+    async def _turn(self, unit: str) -> None:
+        """Run the handlers of a unit's event, or commit what they have done; others have turns in between."""
+        if (handled := self._handled.pop(unit, None)) is not None:
+            self._commit(unit, handled)
+        elif (running := self._world.grant(unit)) is not None:
+            try:
+                await self._run(running)
+            except Exception as error:
+                self._world.fail(unit, f"{type(error).__name__}: {error}")
+                error.add_note(f"in {unit} #{running.ordinal} {_told(running.event)}")
+                raise
+
+    async def _run(self, running: worlds.Running) -> None:
+        unit = running.unit
+        if self._failures[unit]:
+            self._failures[unit] -= 1
+            self._world.fail(unit, "the test wants it to fail")
+            return
+        charm_class = self._classes[running.event.seen.charm]
+        given = surroundings.attempt(self._world, running, charm_class, self._folder)
+        effects = await dispatch(charm_class, given, surroundings.Modelled(self._world, running, given))
+        is_killed = self._kills[unit] > 0
+        self._kills[unit] -= is_killed
+        self._handled[unit] = _Handled(effects, is_killed)
+
+    def _commit(self, unit: str, handled: _Handled) -> None:
+        if handled.is_killed:
+            self._world.lose(unit)
+            return
+        try:
+            self._world.commit(unit, handled.effects)
+        except errors.NotLeader:
+            return  # its term ended meanwhile, and all of it is tried again
+        for each in handled.effects.storages:
+            for _ in range(each.count):
+                self._world.add_storage(unit, each.storage)
+
+    def _charm(self, charm_class: type[Charm]) -> worlds.Charm:
+        manifest = description.manifest(charm_class)
+        known = next((digest for digest, each in self._classes.items() if each is charm_class), "")
+        digest = known or f"{manifest.name}#{len(self._classes) + 1}"
+        self._classes[digest] = charm_class
+        return worlds.Charm(
+            manifest.name,
+            digest,
+            {each.name: worlds.Endpoint(Role(each.role.value), each.interface) for each in manifest.endpoints.values()},
+            tuple(each.name for each in manifest.storages.values() for _ in range(each.minimum)),
+            optional_storage=tuple(each.name for each in manifest.storages.values() if not each.minimum),
+        )
+
+
+def _told(event: UnitEvent) -> str:
+    return f"{event.name} {event.unit}" if event.unit else event.name
+
+
+def _json(config: Mapping[str, object]) -> dict[str, JsonValue]:
+    return {key: description.to_json(value) for key, value in config.items()}

@@ -1,0 +1,79 @@
+"""`tinkwell unit run`: an agent that serves units with a charm written in Python."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from tinkwell.cli import failure
+from tinkwell.cli.shell import session
+from tinkwell.cli.unit import option
+from tinkwell.cli.unit.source import loaded
+
+if TYPE_CHECKING:
+    from tinkwell.charm.agent.agent import Agent
+    from tinkwell.client import Client
+
+
+@click.command()
+@click.argument("program", metavar="FILE[:CLASS]")
+@click.option(
+    "--application", required=True, type=option.ApplicationName(), metavar="NAME", help="Whose units are served."
+)
+@option.namespace
+@click.option(
+    "--machine",
+    "machines",
+    multiple=True,
+    metavar="HARDWARE",
+    help="Serve the units on this machine, by its id. Repeatable. [default: those that are placed anywhere]",
+)
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where storages and unsent outcomes are. [default: a folder for the application in ~/.local/state/tinkwell]",
+)
+@session.connected
+async def run(
+    client: "Client",
+    program: str,
+    application: str,
+    namespace: str,
+    machines: tuple[str, ...],
+    state_dir: Path | None,
+) -> None:
+    """Serve the units of an application with a charm, such as web.py:Web, until it is stopped.
+
+    A unit has one event at a time; many units are served at once. At Ctrl-C and SIGTERM events that are being handled
+    have ten seconds to come to their end. What is not told by then is told by the next agent with the same folder.
+    """
+    from tinkwell.charm import CharmError  # it costs start-up time, see main
+    from tinkwell.charm.agent.agent import Agent, Wanted
+
+    wanted = Wanted(application=application, namespace=namespace, machines=machines)
+    charm_class = loaded(program)
+    try:
+        agent = Agent(client, charm_class, wanted, state_dir or _default_folder(namespace, application))
+    except (CharmError, OSError) as error:
+        raise failure.Failure(str(error)) from error
+    await _until_stopped(agent)
+
+
+async def _until_stopped(agent: "Agent") -> None:
+    import asyncio  # it costs start-up time, see main
+    import signal
+
+    from tinkwell.core.process_log import setup
+
+    setup.set_up("info")
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, agent.stop)
+    await agent.run()
+
+
+def _default_folder(namespace: str, application: str) -> Path:
+    home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(home).expanduser() / "tinkwell" / "units" / namespace / application

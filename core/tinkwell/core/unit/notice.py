@@ -1,0 +1,31 @@
+"""What an event says, as it stands in a notice: the same text for the same event, whatever versions it has seen."""
+
+import json
+from typing import Any
+
+from tinkwell.core.unit.kinds import EventKind
+from tinkwell.core.unit.unit_event import UnitEvent
+
+_TEXTS = ("endpoint", "application", "unit", "departing_unit", "storage")
+_FLAGS = ("is_mirrored", "is_echo")
+
+
+def write(event: UnitEvent) -> str:
+    """Write what an event says, as a JSON object."""
+    said: dict[str, Any] = {"kind": event.kind.value}
+    if event.relation:
+        said["relation"] = event.relation
+    said |= {name: text for name in _TEXTS if (text := getattr(event, name))}
+    said |= dict.fromkeys((name for name in _FLAGS if getattr(event, name)), True)
+    return json.dumps(said, separators=(",", ":"), sort_keys=True)
+
+
+def read(text: str) -> UnitEvent:
+    """Read what `write` has written. Raises ValueError for anything else, such as the kind of a newer release."""
+    try:
+        said = json.loads(text)
+        facts: dict[str, Any] = {name: str(said.get(name, "")) for name in _TEXTS}
+        facts |= {name: bool(said.get(name, False)) for name in _FLAGS}
+        return UnitEvent(kind=EventKind(said["kind"]), relation=int(said.get("relation", 0)), **facts)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{text!r} is no deferred event") from error

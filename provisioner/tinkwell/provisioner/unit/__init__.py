@@ -1,0 +1,1 @@
+"""Runs the units of scripts charms that are placed on this machine."""

@@ -1,0 +1,165 @@
+"""Runs the units of scripts charms that are placed on the machines which this provisioner serves.
+
+    stream of ids ──▶ unit: a task of its own, that is woken ──▶ at most so many at work at once
+
+The stream is opened anew for each lease and whenever other machines are served, and then names all units. Beside those
+that it names, the units that have a folder here are looked at once, since they may be gone. There is one agent for a
+state directory: a second one waits until the first has ended, and then takes its units over.
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from tinkwell.client import backoff, errors
+from tinkwell.client.unit.outcome import OutcomeFolder
+from tinkwell.core.unit.kinds import CharmKind
+from tinkwell.provisioner.lease.keeper import Keeper
+from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.unit.folder import Folders
+from tinkwell.provisioner.unit.host import Host, UnitApi
+from tinkwell.provisioner.unit.tool import command, installation
+from tinkwell.provisioner.unit.tool.desk import Desk
+from tinkwell.provisioner.unit.unit import Unit
+
+logger = logging.getLogger(__name__)
+
+# How often it is looked whether the lease is another one, or the lock is free.
+CHECK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`.
+
+    `storages` gives the names of all storage instances that there are in a namespace.
+    """
+
+    api: UnitApi
+    storages: Callable[[str], Awaitable[frozenset[str]]]
+    lease: Keeper
+    path: Path
+    machines: Callable[[], Awaitable[frozenset[str]]]
+    concurrency: int = 8
+    resync_seconds: float = 30.0
+
+    async def run(self) -> NoReturn:
+        """Work until cancelled, which ends scripts that run. Raises `OSError`, or an error that cannot be mended."""
+        folders = Folders(self.path)
+        lock = await _lock(folders.lock)
+        try:
+            installation.install(folders.tools, command.TOOLS)
+            async with Desk(folders.socket, {os.geteuid()}).serving() as desk:
+                host = Host(
+                    api=self.api,
+                    storages=self.storages,
+                    lease=self.lease,
+                    folders=folders,
+                    outcomes=OutcomeFolder(folders.outcomes),
+                    desk=desk,
+                )
+                async with asyncio.TaskGroup() as group:
+                    await _Watcher(self, host, group).run()
+        finally:
+            os.close(lock)
+        raise AssertionError("it never ends by itself")
+
+
+class _Watcher:
+    """Wakes units, each of which is a task of the group."""
+
+    def __init__(self, agent: Agent, host: Host, group: asyncio.TaskGroup) -> None:
+        self._agent = agent
+        self._host = host
+        self._group = group
+        self._places = asyncio.Semaphore(agent.concurrency)
+        self._units: dict[str, Unit] = {}
+        self._pause = backoff.Backoff()
+
+    async def run(self) -> NoReturn:
+        await self._agent.lease.token()  # before that nothing can be asked
+        for unit_id in self._host.folders.unit_ids():
+            self._wake(unit_id)
+        while True:
+            machines = await retry.until_answered(self._agent.machines, what="list machines")
+            watching = asyncio.ensure_future(self._watch(machines))
+            checking = asyncio.ensure_future(self._until_other(machines))
+            try:
+                await asyncio.wait([watching, checking], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                watching.cancel()
+                checking.cancel()
+                ended = await asyncio.gather(watching, checking, return_exceptions=True)
+            await self._recover(ended[0])
+
+    async def _watch(self, machines: frozenset[str]) -> None:
+        """Wake units until the stream ends; it raises how that was."""
+        token = await self._agent.lease.token()
+        logger.info("units are served", extra={"machines": len(machines)})
+        kinds = [CharmKind.SCRIPTS]
+        async for unit_ids in self._agent.api.wakes(token, kinds=kinds, machines=sorted(machines), anywhere=True):
+            self._pause.reset()
+            for unit_id in unit_ids:
+                self._wake(unit_id)
+
+    async def _until_other(self, machines: frozenset[str]) -> None:
+        """Return once the lease or the machines are others."""
+        token, clock = await self._agent.lease.token(), asyncio.get_running_loop().time
+        asked_at = clock()
+        while self._agent.lease.is_own(token):
+            await asyncio.sleep(CHECK_SECONDS)
+            if clock() - asked_at >= self._agent.resync_seconds:
+                if await retry.until_answered(self._agent.machines, what="list machines") != machines:
+                    return
+                asked_at = clock()
+
+    async def _recover(self, ended: BaseException | None) -> None:
+        """Wait a little where the stream has failed; raises what cannot be mended."""
+        if isinstance(ended, asyncio.CancelledError):
+            return
+        if ended is not None and (not isinstance(ended, errors.Error) or isinstance(ended, retry.HOPELESS)):
+            raise ended
+        logger.info("the stream of units has ended", extra={"cause": str(ended)})
+        await asyncio.sleep(self._pause.next_seconds())
+
+    def _wake(self, unit_id: str) -> None:
+        if unit_id not in self._units:
+            self._units[unit_id] = Unit(self._host, unit_id, self._places)
+            self._group.create_task(self._run(unit_id), name=f"unit {unit_id}")
+        self._units[unit_id].wake()
+
+    async def _run(self, unit_id: str) -> None:
+        try:
+            await self._units[unit_id].run()
+        finally:
+            del self._units[unit_id]
+
+
+async def _lock(path: Path) -> int:
+    """Wait until no other agent uses the folder, and return the handle that keeps others out."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    is_told = False
+    try:
+        while not _is_locked(handle):
+            if not is_told:
+                logger.info("another agent serves units from this state directory; waiting for its end")
+                is_told = True
+            await asyncio.sleep(CHECK_SECONDS)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _is_locked(handle: int) -> bool:
+    """Lock a file, unless somebody else has."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

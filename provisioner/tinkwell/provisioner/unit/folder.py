@@ -1,0 +1,174 @@
+"""Where the units of a machine keep their files, and its storages.
+
+FOLDER/units/UNIT_ID/charm      the charm's files, in which its scripts begin
+FOLDER/units/UNIT_ID/digest     of what was unpacked there, written last
+FOLDER/units/UNIT_ID/process    the name of the process that runs for the unit, if one does; see `script`
+FOLDER/storages/NAMESPACE/NAME  a storage instance, with a dash for the slash in its name
+FOLDER/outcomes                 see `outcome`
+FOLDER/tools, socket, lock      what scripts call, and what keeps a second agent out
+"""
+
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import BinaryIO
+
+from tinkwell.core.charm import package
+from tinkwell.provisioner.state_dir import state_dir
+
+HOOKS = "hooks"
+_STORAGES = "storages"
+_EXECUTABLE, _PLAIN = 0o755, 0o644
+
+
+class UnitFolder:
+    """The folder of one unit; it need not exist. All calls block, and raise `OSError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def charm(self) -> Path:
+        """Where the charm's files are."""
+        return self.path / "charm"
+
+    @property
+    def record(self) -> Path:
+        """The file that names the process which runs for the unit."""
+        return self.path / "process"
+
+    def has_charm(self, digest: str) -> bool:
+        """Say whether the charm with this digest is unpacked, and no other one."""
+        try:
+            return self._digest.read_text("ascii") == digest
+        except FileNotFoundError:
+            return False
+
+    def new_package(self) -> BinaryIO:
+        """Open a file for a package, which is gone when it is closed."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._scrap()
+        file = path.open("xb+")
+        path.unlink()
+        return file
+
+    def unpack(self, file: BinaryIO, digest: str) -> None:
+        """Put the charm of a package in the place of the one that is there. Raises `errors.CharmRefused`."""
+        new, old = self._scrap(), self._scrap()
+        try:
+            new.mkdir(mode=_EXECUTABLE)
+            _unpack(file, new)
+            self._digest.unlink(missing_ok=True)
+            if self.charm.exists():
+                self.charm.rename(old)
+            new.rename(self.charm)
+            _flush(self.path)
+            state_dir.write_file(self._digest, digest)
+        finally:
+            for scrap in (new, old):
+                shutil.rmtree(scrap, ignore_errors=True)
+
+    def note_storage(self, namespace: str, name: str) -> None:
+        """Remember a storage that the unit has."""
+        noted = self.storages()
+        if (namespace, name) not in noted:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            state_dir.write_file(self.path / _STORAGES, "".join(f"{a} {b}\n" for a, b in [*noted, (namespace, name)]))
+
+    def storages(self) -> list[tuple[str, str]]:
+        """Return the storages that the unit has had, each by its namespace and its name."""
+        try:
+            lines = (self.path / _STORAGES).read_text("ascii").splitlines()
+        except FileNotFoundError:
+            return []
+        return [(namespace, name) for namespace, _, name in (line.partition(" ") for line in lines)]
+
+    def sweep(self) -> None:
+        """Remove what a dead agent has not finished."""
+        for scrap in self.path.glob("*.scrap"):
+            shutil.rmtree(scrap) if scrap.is_dir() else scrap.unlink()
+
+    def remove(self) -> None:
+        """Remove all of the unit's files; its storages are none of them."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @property
+    def _digest(self) -> Path:
+        return self.path / "digest"
+
+    def _scrap(self) -> Path:
+        return self.path / f"{uuid.uuid4().hex}.scrap"
+
+
+class Folders:
+    """The folders of all units of a machine, and of its storages. Raises `OSError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        for folder in (path, self._units, path / "storages"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @property
+    def outcomes(self) -> Path:
+        """Where outcome files are."""
+        return self.path / "outcomes"
+
+    @property
+    def tools(self) -> Path:
+        """Where scripts find tools."""
+        return self.path / "tools"
+
+    @property
+    def socket(self) -> Path:
+        """Where tools are answered."""
+        return self.path / "socket"
+
+    @property
+    def lock(self) -> Path:
+        """What the agent that uses the folders holds."""
+        return self.path / "lock"
+
+    def unit(self, unit_id: str) -> UnitFolder:
+        """Return the folder of a unit; raises `ValueError` where its id is no UUID."""
+        return UnitFolder(self._units / str(uuid.UUID(unit_id)))
+
+    def unit_ids(self) -> list[str]:
+        """Return the ids of the units that have a folder."""
+        return sorted(path.name for path in self._units.iterdir())
+
+    def storage(self, namespace: str, name: str) -> Path:
+        """Return the folder of a storage instance, such as `data/0`. Raises `state_dir.StateError` for no names."""
+        instance = state_dir.checked(name.replace("/", "-"))
+        return self.path / "storages" / state_dir.checked(namespace) / instance
+
+    def remove_storage(self, namespace: str, name: str) -> None:
+        """Remove the folder of a storage instance with all that is in it; there need not be one."""
+        shutil.rmtree(self.storage(namespace, name), ignore_errors=True)
+
+    @property
+    def _units(self) -> Path:
+        return self.path / "units"
+
+
+def _unpack(file: BinaryIO, folder: Path) -> None:
+    """Write the files of a package, which names none outside of the folder, and see them on the disk."""
+    opened = package.open_package(file)
+    for each in opened.files:
+        path = folder / each.path
+        path.parent.mkdir(mode=_EXECUTABLE, parents=True, exist_ok=True)
+        with path.open("xb") as target:
+            for piece in opened.read(each.path):
+                target.write(piece)
+            target.flush()
+            os.fsync(target.fileno())
+        path.chmod(_EXECUTABLE if each.is_executable else _PLAIN)
+    opened.close()
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,192 @@
+"""Runs one script of a charm, in a process group of its own, to its end or to its deadline.
+
+    start ──▶ the process waits ──▶ its name is written down ──▶ it becomes the script ──▶ exit, or a signal
+
+The process does nothing before its name (see `identity`) is on the disk, and dies if the agent dies first. So an agent
+that begins finds whatever its predecessor has left running, and ends it before the event is given again.
+What a script that succeeds has left in the background lives on, as the charm's work. What one that fails has left in
+its process group ends with it.
+"""
+
+import asyncio
+import codecs
+import contextlib
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from tinkwell.core.unit import limit
+from tinkwell.provisioner.runtime.process import identity, offspring
+from tinkwell.provisioner.state_dir import state_dir
+
+# How long a script has after SIGTERM before it is killed.
+TERM_SECONDS = 10.0
+# What holds a script's output open after its end is not waited for.
+OUTPUT_SECONDS = 1.0
+KILL_SECONDS = 10.0
+_CHUNK_BYTES = 64 * 1024
+# No character has more bytes than four.
+_LINE_CHARACTERS = limit.LOG_LINE_BYTES // 4
+_WAIT = 'read -r _ && exec "$0" </dev/null'
+
+# Hears a line, and from which stream it comes: STDOUT or STDERR.
+Hear = Callable[[str, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a script has ended: with a code, or by a signal, 0 for none; `is_late` where that was for its deadline."""
+
+    code: int = 0
+    signal: int = 0
+    is_late: bool = False
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it has done what it was to do."""
+        return self == Ending()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A script to run: its file, environment and working folder, and the file that gets the name of its process."""
+
+    path: Path
+    environment: Mapping[str, str]
+    folder: Path
+    record: Path
+    timeout_seconds: float
+
+    async def run(self, hear: Hear) -> Ending:
+        """Run it to its end. Cancelling ends it as the deadline does. Raises `OSError` where it does not start."""
+        process = _Process(self)
+        try:
+            await asyncio.to_thread(state_dir.write_file, self.record, process.name)
+            async with asyncio.TaskGroup() as group:
+                readers = [group.create_task(read, name=f"output of {self.path.name}") for read in process.reads(hear)]
+                process.begin()
+                if is_late := not await process.has_ended(self.timeout_seconds):
+                    await process.end()
+                await asyncio.wait(readers, timeout=OUTPUT_SECONDS)
+                for reader in readers:
+                    reader.cancel()
+        except BaseException:
+            # It must not go on behind the back of who does not wait for it any more.
+            await process.end()
+            process.reap()
+            raise
+        code = process.reap()
+        return Ending(code=max(code, 0), signal=max(-code, 0), is_late=is_late)
+
+
+class _Process:
+    """The process of a script. Until `reap` its number, and that of its group, are its own."""
+
+    def __init__(self, script: Script) -> None:
+        self._popen = subprocess.Popen(  # noqa: S603  (what it runs is what charms are for)
+            ["/bin/sh", "-c", _WAIT, str(script.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=script.folder,
+            env=script.environment,
+            process_group=0,
+        )
+        self.name = identity.of(self._popen.pid)
+        self._handle = os.pidfd_open(self._popen.pid)
+        self._is_dead = asyncio.Event()
+        asyncio.get_running_loop().add_reader(self._handle, self._is_dead.set)
+
+    def reads(self, hear: Hear) -> Iterator[Coroutine[None, None, None]]:
+        """Yield what hears each of its streams."""
+        for name, stream in (("STDOUT", self._popen.stdout), ("STDERR", self._popen.stderr)):
+            assert stream is not None
+            yield _read(stream, name, hear)
+
+    def begin(self) -> None:
+        """Let it become the script."""
+        assert self._popen.stdin is not None
+        with contextlib.suppress(BrokenPipeError), self._popen.stdin as pipe:
+            pipe.write(b"\n")
+            pipe.flush()
+
+    async def has_ended(self, seconds: float) -> bool:
+        """Wait for its end for so long, and say whether it has come."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._is_dead.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def end(self) -> None:
+        """Ask it to end, and kill it where it does not; waits for its death."""
+        self._signal_group(signal.SIGTERM)
+        if not await self.has_ended(TERM_SECONDS):
+            self._signal_group(signal.SIGKILL)
+            await self._is_dead.wait()
+
+    def reap(self) -> int:
+        """Kill the group of one that has failed, and return how it has ended, which it must have."""
+        asyncio.get_running_loop().remove_reader(self._handle)
+        os.close(self._handle)
+        ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT)
+        if ended is None or (ended.si_code, ended.si_status) != (os.CLD_EXITED, 0):
+            self._signal_group(signal.SIGKILL)
+        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            if pipe is not None:
+                pipe.close()
+        return self._popen.wait()
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._popen.pid, number)
+
+
+def end_former(record: Path) -> None:
+    """Kill the process that a dead agent has left, and what it has started; waits for its death, and forgets it.
+
+    Raises `OSError` where it does not die.
+    """
+    try:
+        name = record.read_text("ascii")
+    except FileNotFoundError:
+        return
+    offspring.kill_tree(name)
+    if (handle := identity.open_handle(name)) is not None:
+        try:
+            if not select.select([handle], [], [], KILL_SECONDS)[0]:
+                raise OSError(f"process {name.split()[1]} does not die; end it by hand")
+        finally:
+            os.close(handle)
+    record.unlink()
+
+
+async def _read(pipe: IO[bytes], name: str, hear: Hear) -> None:
+    """Hear lines until nobody writes any more; one that is too long comes in parts."""
+    stream, loop = asyncio.StreamReader(), asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = ""
+    try:
+        while chunk := await stream.read(_CHUNK_BYTES):
+            *lines, text = (text + decoder.decode(chunk)).split("\n")
+            for line in lines:
+                for part in _parts(line):
+                    await hear(name, part)
+            while len(text) >= _LINE_CHARACTERS:
+                await hear(name, text[:_LINE_CHARACTERS])
+                text = text[_LINE_CHARACTERS:]
+        if text:
+            await hear(name, text)
+    finally:
+        transport.close()
+
+
+def _parts(line: str) -> list[str]:
+    return [line[at : at + _LINE_CHARACTERS] for at in range(0, max(len(line), 1), _LINE_CHARACTERS)]

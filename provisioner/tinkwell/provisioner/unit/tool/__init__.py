@@ -1,0 +1,1 @@
+"""The tools that a charm's scripts call, and what answers them."""

@@ -1,0 +1,31 @@
+"""Puts the tools where scripts find them: a folder with one program, and a link to it under each tool's name."""
+
+import os
+import sys
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from tinkwell.provisioner.unit.tool import program
+
+PROGRAM = "tool.py"
+_MAX_LINE_BYTES = 255
+
+
+def install(folder: Path, names: Iterable[str]) -> None:
+    """Make the folder, or bring it up to date while scripts may be using it. Raises `OSError`.
+
+    The program is run by this interpreter, without what is installed beside it, so that it begins quickly.
+    """
+    line = f"#!{os.path.realpath(sys.executable)} -IS\n"
+    if " " in line.removesuffix(" -IS\n") or len(os.fsencode(line)) > _MAX_LINE_BYTES:
+        raise OSError(f"scripts cannot call tools by {sys.executable}: install Python at a shorter path without spaces")
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    scrap = folder / f".{uuid.uuid4().hex}"
+    scrap.write_text(line + Path(program.__file__).read_text("utf-8"), "utf-8")
+    scrap.chmod(0o755)
+    scrap.replace(folder / PROGRAM)
+    for name in names:
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(PROGRAM)

@@ -1,0 +1,47 @@
+"""Units as a part of the server: what operators and agents ask for, and what goes on as long as the server lives."""
+
+import asyncio
+import functools
+from collections.abc import Sequence
+
+from tinkwell.api.v1 import unit_service_pb2, unit_service_pb2_grpc
+from tinkwell.server.database.database import Database
+from tinkwell.server.log.watching import WatchService
+from tinkwell.server.rpc.room import Room
+from tinkwell.server.unit.api.agent_servicer import UnitServicer
+from tinkwell.server.unit.api.log_feed import LogFeed
+from tinkwell.server.unit.service.agent.service import AgentService
+
+# How long units wait at most for what no event of the log tells; a leader's end is noticed within that.
+_LONGEST_ROUND_SECONDS = 5.0
+
+
+class UnitRooms:
+    """Applications, namespaces and units over gRPC: one room for each service."""
+
+    def __init__(self, database: Database, log: WatchService, *, lease_seconds: float) -> None:
+        self.agents = AgentService(
+            database,
+            interval_seconds=min(lease_seconds / 3, _LONGEST_ROUND_SECONDS),
+        )
+        self._feed = LogFeed(log, self.agents.wakes)
+        self.rooms: Sequence[Room] = (_AgentRoom(self.agents),)
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Let the group own the tasks of units, which run until they are cancelled."""
+        tasks.create_task(self._feed.run(), name="unit feed")
+        tasks.create_task(self.agents.run(), name="unit wakes")
+        tasks.create_task(self.agents.rounds.run(), name="unit rounds")
+
+
+class _AgentRoom(Room):
+    """UnitService."""
+
+    def __init__(self, agents: AgentService) -> None:
+        self._agents = agents
+        add = functools.partial(unit_service_pb2_grpc.add_UnitServiceServicer_to_server, UnitServicer(agents))
+        super().__init__(unit_service_pb2.DESCRIPTOR.services_by_name["UnitService"].full_name, add)
+
+    def close(self) -> None:
+        """End the streams of agents."""
+        self._agents.wakes.close()

@@ -1,0 +1,46 @@
+"""All that agents ask for, and what is done for units beside that, for as long as a server lives."""
+
+import asyncio
+import logging
+import random
+
+from tinkwell.core import errors
+from tinkwell.server.database.database import Database
+from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.agent.rounds import Rounds
+from tinkwell.server.unit.service.agent.serving import ServingService
+from tinkwell.server.unit.service.agent.telling import Telling
+from tinkwell.server.unit.service.agent.wake import Wakes
+from tinkwell.server.unit.service.delivery.committing import Committing
+from tinkwell.server.unit.service.delivery.granting import Granting
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_PAUSE_SECONDS = 1.0
+
+
+class AgentService:
+    """UnitService. What time brings about is looked for in rounds, of which one takes at most `interval_seconds`."""
+
+    def __init__(self, database: Database, *, interval_seconds: float) -> None:
+        self.wakes = Wakes(database)
+        self.reaping = Reaping(database)
+        elections = Elections(database)
+        self.serving = ServingService(database, self.reaping, self.wakes)
+        self.granting = Granting(database, elections, self.reaping)
+        self.committing = Committing(database, self.reaping)
+        self.telling = Telling(database)
+        self.rounds = Rounds(elections, self.reaping, self.wakes, interval_seconds=interval_seconds)
+
+    async def run(self) -> None:
+        """Name units that may have something due until cancelled."""
+        while True:
+            try:
+                await self.wakes.run()
+            except errors.TinkwellError as error:
+                logger.info("agents are not told of their units for a moment", extra={"cause": str(error)})
+            except Exception:
+                # All units are named once it works again.
+                logger.exception("agents could not be told of their units")
+            await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311

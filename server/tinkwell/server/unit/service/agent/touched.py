@@ -1,0 +1,128 @@
+"""Which units may have something due after an event of the log: a rule that names too many rather than too few.
+
+A unit that has just committed is granted its next event with the answer, and one that has failed is asked about when
+its time has come, so neither is named for that.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.event.selection import Selection
+from tinkwell.core.unit.kinds import EventKind, Life
+from tinkwell.server.unit.store.agent import wake
+
+SELECTION = Selection(
+    event_types=frozenset(
+        {
+            EventType.CREATED,
+            EventType.UPDATED,
+            EventType.DELETED,
+            EventType.UNIT_EVENT_COMMITTED,
+            EventType.UNIT_EVENT_SKIPPED,
+            EventType.UNIT_EVENT_WITHDRAWN,
+            EventType.UNIT_EVENT_ABANDONED,
+            EventType.RELATION_CHANGED,
+            EventType.WORKFLOW_SUCCEEDED,
+            EventType.WORKFLOW_FAILED,
+            EventType.WORKFLOW_TIMEOUT,
+            EventType.WORKFLOW_CANCELLED,
+        }
+    ),
+    resource_types=frozenset(
+        {
+            ResourceType.APPLICATION,
+            ResourceType.UNIT,
+            ResourceType.UNIT_EVENT,
+            ResourceType.RELATION,
+            ResourceType.STORAGE,
+            ResourceType.WORKFLOW,
+        }
+    ),
+)
+
+# After these a unit is seen by others, or owes them nothing more.
+_ENTERS_OR_LEAVES = frozenset(
+    {EventKind.RELATION_CREATED.value, EventKind.RELATION_DEPARTED.value, EventKind.RELATION_BROKEN.value}
+)
+_WORKFLOW_ENDS = frozenset(
+    {
+        EventType.WORKFLOW_SUCCEEDED,
+        EventType.WORKFLOW_FAILED,
+        EventType.WORKFLOW_TIMEOUT,
+        EventType.WORKFLOW_CANCELLED,
+        EventType.DELETED,
+    }
+)
+
+
+@dataclasses.dataclass(slots=True)
+class Touched:
+    """What has been heard of since units were named last; see `wake.Concerned` for the fields."""
+
+    units: set[str] = dataclasses.field(default_factory=set)
+    named: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+    applications: set[str] = dataclasses.field(default_factory=set)
+    related: set[str] = dataclasses.field(default_factory=set)
+    in_relations: set[tuple[str, int]] = dataclasses.field(default_factory=set)
+    relations: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+    workflows: set[str] = dataclasses.field(default_factory=set)
+    gone: set[str] = dataclasses.field(default_factory=set)
+    """Units that are no more, which every agent is told, since nobody can say any more whose they were."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nobody to name."""
+        return not any(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    def concerned(self) -> wake.Concerned:
+        """Return those to look for; the units that are gone are not among them."""
+        return wake.Concerned(
+            units=self.units,
+            named=self.named,
+            applications=self.applications,
+            related=self.related,
+            in_relations=self.in_relations,
+            relations=self.relations,
+            workflows=self.workflows,
+        )
+
+    def hear(
+        self, resource_type: ResourceType, event_type: EventType, *, resource_id: str, parent_id: str, data: str
+    ) -> None:
+        """Add those that an event concerns."""
+        match resource_type:
+            case ResourceType.APPLICATION:
+                self.applications.add(resource_id)
+            case ResourceType.UNIT:
+                self._hear_unit(event_type, resource_id, parent_id, json.loads(data))
+            case ResourceType.STORAGE:
+                if unit := json.loads(data).get("unit"):
+                    self.named.add((parent_id, unit))
+            case ResourceType.UNIT_EVENT:
+                self._hear_unit_event(event_type, parent_id, json.loads(data))
+            case ResourceType.RELATION:
+                owner = json.loads(data)["owner"] if event_type is EventType.RELATION_CHANGED else ""
+                self.relations.add((resource_id, owner.partition("/")[0]))
+            case ResourceType.WORKFLOW:
+                if event_type in _WORKFLOW_ENDS:
+                    self.workflows.add(resource_id)
+            case _:
+                pass
+
+    def _hear_unit(self, event_type: EventType, unit_id: str, application_id: str, data: Mapping[str, Any]) -> None:
+        if event_type is EventType.DELETED or data["life"] == Life.DEAD:
+            self.gone.add(unit_id)
+        else:
+            self.units.add(unit_id)
+        # Who was forced out left its peers and all its relations at once.
+        if data["forced"]:
+            self.related.add(application_id)
+
+    def _hear_unit_event(self, event_type: EventType, application_id: str, data: Mapping[str, Any]) -> None:
+        if event_type is not EventType.UNIT_EVENT_COMMITTED:
+            self.units.add(data["unit_id"])
+        if data["kind"] in _ENTERS_OR_LEAVES and data["relation"]:
+            self.in_relations.add((application_id, data["relation"]["number"]))

@@ -1,0 +1,226 @@
+"""CommitEvent and FailEvent: an attempt ends, with all its effects or none, and the next event is granted with that.
+
+An attempt is known by the number that it has. What is told of another one than the current one comes too late: it was
+lost, and somebody else makes it again. Whoever told it before is answered as then.
+"""
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from tinkwell.core import errors
+from tinkwell.core.unit.effect import Effects
+from tinkwell.core.unit.kinds import EventKind, EventState
+from tinkwell.core.value import check, parse
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.granting import TRIES
+from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
+from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
+from tinkwell.server.unit.store import delivery
+from tinkwell.server.unit.store.agent import hold, leader
+from tinkwell.server.unit.store.agent.hold import FoundEvent, FoundUnit, Held
+from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain
+
+MAX_ATTEMPT = 2**31 - 1
+_MAX_MESSAGE_CHARACTERS = 1_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Refusal:
+    """What the caller is to be told, although something was written."""
+
+    error: errors.TinkwellError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What a call is about, and who makes it."""
+
+    event_id: str
+    attempt: int
+    lease_token: int
+    grants: bool = True
+
+
+_End: TypeAlias = Callable[[Turn, Transaction, Loaded, EventRow], Awaitable[_Refusal | None]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Call:
+    """What is to be done to an attempt, and what was found of it before anything was locked."""
+
+    asked: _Attempt
+    event: FoundEvent
+    found: FoundUnit
+    end: _End
+    is_commit: bool
+    locks_application: bool
+
+
+class Committing:
+    """Ends attempts. Both calls return what NextEvent would say.
+
+    Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost` for an attempt that is not the current one or
+    that somebody else holds, and `errors.IllegalTransition` for one that has ended otherwise.
+    """
+
+    def __init__(self, database: Database, reaping: Reaping) -> None:
+        self._database = database
+        self._reaping = reaping
+
+    async def commit(
+        self, event_id: str, attempt: int, given: Effects, *, lease_token: int, is_last: bool = False, actor: str
+    ) -> Next:
+        """End an event that was heard. Raises `errors.CommitRefused` where it may not have its effects: it has failed.
+
+        Raises `errors.NotLeader` where it writes what only a leader may, and the term of its grant is over: it is lost.
+        """
+        asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_last))
+
+        async def end(turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow) -> _Refusal | None:
+            return await self._commit(turn, transaction, loaded, flight, given)
+
+        locks_application = effects.writes_application(given)
+        return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
+
+    async def fail(
+        self, event_id: str, attempt: int, *, message: str, is_lost: bool, lease_token: int, actor: str
+    ) -> Next:
+        """End an attempt without success. One that is lost is made again at once, for the first time in a row."""
+        asked = _parse(_Attempt(event_id, attempt, lease_token))
+        message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
+
+        async def end(turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow) -> None:
+            if is_lost:
+                await delivery.take_over(transaction, flight.id, 0)
+            else:
+                await turn.fail(loaded, flight, message=message)
+
+        return await self._end(asked, end, is_commit=False, locks_application=False, actor=actor)
+
+    async def _commit(
+        self, turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow, given: Effects
+    ) -> _Refusal | None:
+        view, writes_application = loaded.view, effects.writes_application(given)
+        leads = view.leads and view.term == given.term
+        if (
+            writes_application
+            and given.term
+            and not (leads and await leader.has_leader(transaction, loaded.application.id))
+        ):
+            # It has led when it wrote that, and does not any more: so it is to be heard again, as what it is now.
+            await delivery.take_over(transaction, flight.id, 0)
+            return _Refusal(errors.NotLeader(view.unit, leader="" if view.leads else view.leader))
+        ground = effects.Ground(
+            unit_id=loaded.unit.id,
+            namespace=loaded.unit.namespace,
+            event=flight.event,
+            ordinal=flight.ordinal,
+            ledger=loaded.ledger,
+            view=view,
+            leads=leads,
+        )
+        try:
+            done = await effects.write(transaction, ground, given)
+        except effects.Refused as refused:
+            await turn.fail(loaded, flight, message=f"refused: {refused.error}"[:_MAX_MESSAGE_CHARACTERS])
+            return _Refusal(errors.CommitRefused(refused.error.violations))
+        await turn.commit(loaded, flight, written=done.written, deferred=done.deferred, consumed=done.consumed)
+        return None
+
+    async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
+        for _ in range(TRIES):
+            event = await hold.find_event(self._database.fetch, asked.event_id)
+            found = await hold.find(self._database.fetch, event.unit_id) if event is not None else None
+            if event is None or found is None:
+                raise errors.NotFound("UNIT_EVENT", asked.event_id)
+            call = _Call(asked, event, found, end, is_commit, locks_application)
+            try:
+                return await self._once(call, actor=actor)
+            except LookAgain:
+                continue
+        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+
+    async def _once(self, call: _Call, *, actor: str) -> Next:
+        turns: list[Turn] = []
+
+        async def work(transaction: Transaction) -> Next | _Refusal:
+            transaction.changed = False
+            turns[:] = [Turn(transaction, call.event.unit_id)]
+            held = await _lock(transaction, call)
+            loaded = await turns[0].load()
+            assert loaded is not None
+            flight = await _flight(transaction, call, loaded)
+            if flight is not None:
+                refusal = await call.end(turns[0], transaction, loaded, flight)
+                if refusal is not None:
+                    return refusal
+            return await _next(turns[0], call, held)
+
+        ended = (await self._database.write(work, actor=actor)).value
+        if turns[0].reaps:
+            await self._reaping.run(actor=actor)
+        if isinstance(ended, _Refusal):
+            # Raised only here, since what was written is to stay.
+            raise ended.error
+        return ended
+
+
+async def _lock(transaction: Transaction, call: _Call) -> Held:
+    """Lock all that the end of an attempt may change, in the order in which all do."""
+    found, event = call.found, call.event
+    locks_application = found.leads or call.locks_application
+    if locks_application and not await delivery.lock_application(transaction, found.application_id):
+        raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
+    if not await delivery.lock_unit(transaction, event.unit_id):
+        raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
+    if event.kind is EventKind.RELATION_CREATED:
+        await delivery.lock_relation(transaction, event.namespace, event.relation)
+    held = await hold.read(transaction, event.unit_id, lease_token=call.asked.lease_token)
+    if held.leads and not locks_application:
+        raise LookAgain
+    fence.check_end(held, call.asked.lease_token)
+    return held
+
+
+async def _flight(transaction: Transaction, call: _Call, loaded: Loaded) -> EventRow | None:
+    """Return the attempt if it is still to be ended, None where it was ended in the same way already."""
+    asked, flight = call.asked, loaded.in_flight
+    if flight is not None and flight.id == asked.event_id:
+        if flight.attempt != asked.attempt:
+            raise errors.LeaseLost(
+                asked.lease_token, f"attempt {asked.attempt} was lost; {flight.attempt} is the current"
+            )
+        if flight.state is EventState.RUNNING:
+            return flight
+        if not call.is_commit:
+            return None
+        raise errors.IllegalTransition(f"unit event {asked.event_id}", "this attempt at it has failed already")
+    event = await hold.find_event(transaction.fetch, asked.event_id)
+    if event is None:
+        raise errors.NotFound("UNIT_EVENT", asked.event_id)
+    if call.is_commit and event.state is EventState.COMMITTED and event.attempt == asked.attempt:
+        return None
+    raise errors.IllegalTransition(f"unit event {asked.event_id}", f"it is {event.state} already")
+
+
+async def _next(turn: Turn, call: _Call, held: Held) -> Next:
+    is_alive = held.own is not None and held.own.is_live
+    if not (call.asked.grants and is_alive and held.is_served and held.serving is not None):
+        return NoEvent(Why.NOTHING_DUE)
+    try:
+        return await turn.next(Agent(call.asked.lease_token, held.serving), elects=True)
+    except AwaitsLeader:
+        # There is no election in this transaction; NextEvent holds it.
+        return NoEvent(Why.NOTHING_DUE, 0.0)
+
+
+def _parse(asked: _Attempt) -> _Attempt:
+    checks = check.Checks()
+    event_id = checks.take(parse.parse_uuid, "event_id", asked.event_id)
+    checks.take(parse.parse_int_range, "attempt", asked.attempt, low=1, high=MAX_ATTEMPT)
+    checks.take(parse.parse_int_range, "lease_token", asked.lease_token, low=1, high=fence.MAX_TOKEN)
+    checks.finish()
+    return dataclasses.replace(asked, event_id=event_id)

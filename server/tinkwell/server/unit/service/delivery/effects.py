@@ -1,0 +1,206 @@
+"""What an event leaves, checked once more by the server, and then written.
+
+A handler's own side has refused most of what is refused here. What is refused nonetheless fails the event, so that all
+wrong effects are named at once.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+from tinkwell.core import errors
+from tinkwell.core.unit import limit
+from tinkwell.core.unit.effect import BagEdit, Effects, Port
+from tinkwell.core.unit.kinds import EventKind, Membership, Owner
+from tinkwell.core.unit.ledger import Ledger, Written
+from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.core.unit.view import View
+from tinkwell.core.value import check, document, parse
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.unit.service.delivery import storing
+from tinkwell.server.unit.store.agent import effect as store
+
+_MAX_KEY_BYTES = 1_000
+_MAX_HANDLER_BYTES = 1_000
+_MAX_NOTICE_BYTES = 16 * 1024
+_MAX_PORTS = 1_000
+_HIGHEST_PORT = 65_535
+# They are the last that a unit hears, or would be heard when nothing is left to do for them.
+_NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What effects are judged by. `leads`: the unit leads its application in the term of its grant."""
+
+    unit_id: str
+    namespace: str
+    event: UnitEvent
+    ordinal: int
+    ledger: Ledger
+    view: View
+    leads: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Done:
+    """What was written: the bags that say something else now, and how many notices came and went."""
+
+    written: Written
+    deferred: int
+    consumed: int
+
+
+class Refused(Exception):
+    """An event may not have these effects; the error names each one."""
+
+    def __init__(self, error: errors.InvalidField) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
+def writes_application(given: Effects) -> bool:
+    """Whether effects edit the bag of an application, which the leader alone may."""
+    return any(edit.owner is Owner.APPLICATION for edit in given.bags)
+
+
+async def write(transaction: Transaction, ground: Ground, given: Effects) -> Done:
+    """Write what an event leaves; raises `Refused`, after which nothing may be committed of it."""
+    checks = check.Checks()
+    bags = await _bags(transaction, checks, ground, given)
+    state = await _state(transaction, checks, ground, given)
+    _check_ports(checks, given)
+    await storing.check_room(transaction, checks, ground.unit_id, ground.event.seen.charm, given.storages)
+    waiting = await store.notices(transaction, ground.unit_id)
+    _check_notices(checks, ground, given, waiting)
+    try:
+        checks.finish()
+    except errors.InvalidField as error:
+        raise Refused(error) from error
+    changed = {key: new for key, (old, new) in bags.items() if old != new}
+    await store.write_bags(transaction, ground.namespace, changed)
+    if state is not None:
+        await store.write_state(transaction, ground.unit_id, state)
+    await store.write_ports(transaction, ground.unit_id, opened=given.opened, closed=given.closed)
+    deferred = 0
+    if waiting or given.deferred:
+        notices = {"consumed": given.consumed, "deferred": given.deferred}
+        deferred = await store.write_notices(transaction, ground.unit_id, **notices)
+    await storing.write(transaction, ground.unit_id, ground.namespace, given.storages)
+    return Done(_written(ground.view, changed), deferred, len(given.consumed))
+
+
+def _written(view: View, changed: Mapping[tuple[int, str], object]) -> Written:
+    own = frozenset(number for number, owner in changed if owner == view.unit)
+    application = (number for number, owner in changed if owner == view.application)
+    return Written(own=own, peer_application=frozenset(each for each in application if view.relations[each].is_peer))
+
+
+_Edited = dict[tuple[int, str], tuple[Mapping[str, str], dict[str, str]]]
+
+
+async def _bags(transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
+    """Return each bag that is edited, as it is and as it will be."""
+    owners = {Owner.UNIT: ground.view.unit, Owner.APPLICATION: ground.view.application}
+    allowed: list[tuple[str, BagEdit, tuple[int, str]]] = []
+    for index, edit in enumerate(given.bags):
+        field = parse.child("effects.bags", index)
+        if _may_edit(checks, field, ground, edit):
+            allowed.append((field, edit, (edit.relation, owners[edit.owner])))
+    if not allowed:
+        return {}
+    stored = await store.bags(transaction, ground.namespace, {key for _, _, key in allowed})
+    edited: _Edited = {}
+    for field, edit, key in allowed:
+        old, new = edited.get(key) or (stored.get(key, {}), dict(stored.get(key, {})))
+        _apply(checks, f"{field}.edits", new, edit.edits, value_bytes=limit.BAG_VALUE_BYTES)
+        _check_size(checks, field, new, most_bytes=limit.BAG_BYTES)
+        if len(new) > limit.BAG_KEYS:
+            checks.refuse(field, f"the bag would have {len(new):,} keys; at most {limit.BAG_KEYS:,} may be")
+        edited[key] = old, new
+    return edited
+
+
+def _may_edit(checks: check.Checks, field: str, ground: Ground, edit: BagEdit) -> bool:
+    relation = ground.view.relations.get(edit.relation)
+    told = ground.ledger.relations.get(edit.relation)
+    if relation is None or relation.membership in (None, Membership.LEFT) or (told is not None and told.broken):
+        checks.refuse(f"{field}.relation", f"the unit is not in a relation {edit.relation}")
+        return False
+    if edit.owner is Owner.APPLICATION and not ground.leads:
+        checks.refuse(f"{field}.is_application", "only the unit that leads its application may write its bag")
+        return False
+    return True
+
+
+async def _state(
+    transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects
+) -> Mapping[str, str] | None:
+    """Return the state as it will be, None where it stays."""
+    if not given.state:
+        return None
+    state = dict(await store.state(transaction, ground.unit_id))
+    _apply(checks, "effects.state", state, given.state, value_bytes=limit.STATE_BYTES)
+    _check_size(checks, "effects.state", state, most_bytes=limit.STATE_BYTES)
+    return state
+
+
+def _apply(
+    checks: check.Checks, field: str, data: dict[str, str], edits: Mapping[str, str | None], *, value_bytes: int
+) -> None:
+    for key, value in edits.items():
+        checks.take(parse.parse_text, f"{field}.key", key, max_bytes=_MAX_KEY_BYTES)
+        if value is None:
+            data.pop(key, None)
+        elif "\0" in value:
+            checks.refuse(f"{field}[{parse.show(key)}]", "holds the character U+0000, which cannot be stored")
+        elif len(value.encode(errors="surrogatepass")) > value_bytes:
+            checks.refuse(f"{field}[{parse.show(key)}]", f"is longer than {value_bytes:,} bytes")
+        else:
+            data[key] = value
+
+
+def _check_size(checks: check.Checks, field: str, data: Mapping[str, str], *, most_bytes: int) -> None:
+    size = sum(len(key.encode()) + len(value.encode(errors="surrogatepass")) for key, value in data.items())
+    if size > most_bytes:
+        checks.refuse(field, f"there would be {size:,} bytes in all; at most {most_bytes:,} may be")
+
+
+def _check_ports(checks: check.Checks, given: Effects) -> None:
+    for word, ports in (("opened", given.opened), ("closed", given.closed)):
+        if len(ports) > _MAX_PORTS:
+            checks.refuse(f"effects.{word}", f"there are {len(ports):,} ports; at most {_MAX_PORTS:,} may come at once")
+        for index, port in enumerate(ports[:_MAX_PORTS]):
+            _check_port(checks, parse.child(f"effects.{word}", index), port)
+
+
+def _check_port(checks: check.Checks, field: str, port: Port) -> None:
+    if port.protocol == "icmp":
+        if port.number:
+            checks.refuse(f"{field}.number", "icmp has no numbers; leave it out")
+    elif port.protocol not in ("tcp", "udp"):
+        checks.refuse(f"{field}.protocol", f"{parse.show(port.protocol)} is none of tcp, udp, icmp")
+    elif not 1 <= port.number <= _HIGHEST_PORT:
+        checks.refuse(f"{field}.number", f"{port.number} is no port; give one from 1 to {_HIGHEST_PORT:,}")
+
+
+def _check_notices(checks: check.Checks, ground: Ground, given: Effects, waiting: frozenset[str]) -> None:
+    gone = {store.key(each) for each in given.consumed}
+    for index, notice in enumerate(given.consumed):
+        if store.key(notice) not in waiting:
+            checks.refuse(parse.child("effects.consumed", index), "the unit has no such notice")
+    if given.deferred and ground.event.kind in _NEVER_DEFERRED:
+        checks.refuse("effects.deferred", f"{ground.event.kind} is the last of its kind, and cannot be deferred")
+    count = len(waiting - gone) + len(given.deferred)
+    if count > limit.NOTICES:
+        checks.refuse("effects.deferred", f"there would be {count:,} notices; at most {limit.NOTICES:,} may wait")
+    for index, notice in enumerate(given.deferred):
+        field = parse.child("effects.deferred", index)
+        checks.take(parse.parse_text, f"{field}.handler", notice.handler, max_bytes=_MAX_HANDLER_BYTES)
+        checks.take(_parse_document, f"{field}.event", notice.event)
+        if not 1 <= notice.ordinal <= ground.ordinal:
+            checks.refuse(f"{field}.ordinal", f"{notice.ordinal} is of no event that the unit has had")
+
+
+def _parse_document(field: str, text: str) -> str:
+    document.parse_json_object(field, text, max_bytes=_MAX_NOTICE_BYTES)
+    return text

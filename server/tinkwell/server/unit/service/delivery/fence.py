@@ -1,0 +1,33 @@
+"""Who may be granted a unit's events, and who may end them. The rules are those of all leases; see `core.lease`."""
+
+from tinkwell.core import errors
+from tinkwell.core.lease import lease
+from tinkwell.core.lease.lease import Verdict
+from tinkwell.core.value import parse
+from tinkwell.server.unit.store.agent.hold import Held
+
+MAX_TOKEN = 2**63 - 1
+
+
+def parse_token(lease_token: int) -> int:
+    """Check the token of a lease, which every agent has; raises `errors.InvalidField`."""
+    return parse.parse_int_range("lease_token", lease_token, low=1, high=MAX_TOKEN)
+
+
+def check_grant(held: Held, lease_token: int) -> str:
+    """Return the id of the caller's lease, under which the unit is to be held from now on.
+
+    Raises `errors.LeaseLost` where it is over, and `errors.LeaseHeld` where another one that is alive holds the unit.
+    """
+    reporter = lease.Reporter(lease_token, held.own)
+    # What becomes of an event that somebody else has left is not decided by the engine: outcomes come before.
+    if lease.judge_start(held.hold, reporter, is_again=False) is Verdict.LOST:
+        raise AssertionError("only what is started again can be lost")
+    return reporter.lease_id
+
+
+def check_end(held: Held, lease_token: int) -> None:
+    """Raise `errors.LeaseLost` for who does not hold the unit. An expired lease is heard until somebody takes over."""
+    if held.own is None:
+        raise errors.LeaseLost(lease_token)
+    lease.check_end(held.hold, lease.Reporter(lease_token, held.own))

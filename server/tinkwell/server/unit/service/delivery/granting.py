@@ -1,0 +1,93 @@
+"""NextEvent: who holds a unit is granted its next event, or told why there is none."""
+
+from tinkwell.core import errors
+from tinkwell.core.value import parse
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.delivery import fence
+from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
+from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
+from tinkwell.server.unit.store import delivery
+from tinkwell.server.unit.store.agent import hold
+from tinkwell.server.unit.store.delivery import LookAgain
+
+TRIES = 8
+
+
+class Granting:
+    """Grants events."""
+
+    def __init__(self, database: Database, elections: Elections, reaping: Reaping) -> None:
+        self._database = database
+        self._elections = elections
+        self._reaping = reaping
+
+    async def next_event(self, unit_id: str, lease_token: int, *, actor: str) -> Next:
+        """Grant a unit's next event under a lease, or again the one that runs under it; or say why there is none.
+
+        Raises `errors.InvalidField`, `errors.LeaseLost`, `errors.LeaseHeld` while somebody alive holds the unit, and
+        `errors.IllegalTransition` for an agent that has not said that it serves the unit.
+        """
+        unit_id = parse.parse_uuid("unit_id", unit_id)
+        fence.parse_token(lease_token)
+        elects = True
+        for _ in range(TRIES):
+            found = await hold.find(self._database.fetch, unit_id)
+            if found is None:
+                await self._check_lease(lease_token)
+                return NoEvent(Why.GONE)
+            if found.lacks_leader:
+                await self._elections.hold(found.application_id, actor=actor)
+                found = await hold.find(self._database.fetch, unit_id) or found
+            try:
+                return await self._once(unit_id, lease_token, found, elects=elects, actor=actor)
+            except AwaitsLeader:
+                # If nobody can be elected, its setup goes on without the step.
+                elects = await self._elections.hold(found.application_id, actor=actor)
+            except LookAgain:
+                continue
+        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+
+    async def _once(self, unit_id: str, lease_token: int, found: hold.FoundUnit, *, elects: bool, actor: str) -> Next:
+        turns: list[Turn] = []
+
+        async def work(transaction: Transaction) -> Next:
+            transaction.changed = False
+            turns[:] = [Turn(transaction, unit_id)]
+            agent = await take(transaction, unit_id, lease_token, found)
+            if agent is None:
+                return NoEvent(Why.GONE)
+            return await turns[0].next(agent, elects=elects)
+
+        answered = (await self._database.write(work, actor=actor)).value
+        if turns[0].reaps:
+            await self._reaping.run(actor=actor)
+        return answered
+
+    async def _check_lease(self, lease_token: int) -> None:
+        found = await hold.find_lease(self._database.fetch, lease_token)
+        if found is None or not found.is_live:
+            raise errors.LeaseLost(lease_token)
+
+
+async def take(transaction: Transaction, unit_id: str, lease_token: int, found: hold.FoundUnit) -> Agent | None:
+    """Lock a unit, after its application if it leads, and hold it under the caller's lease; None where it is gone.
+
+    Raises what `Granting.next_event` does, and `LookAgain` where it began to lead meanwhile.
+    """
+    if found.leads and not await delivery.lock_application(transaction, found.application_id):
+        return None
+    if not await delivery.lock_unit(transaction, unit_id):
+        return None
+    held = await hold.read(transaction, unit_id, lease_token=lease_token)
+    if held.leads and not found.leads:
+        raise LookAgain
+    if held.is_dead:
+        return None
+    lease_id = fence.check_grant(held, lease_token)
+    if held.serving is None or not held.is_served:
+        raise errors.IllegalTransition(f"unit {unit_id}", "its agent has not said by WatchUnits that it serves it")
+    if held.hold.lease_id != lease_id:
+        await hold.take(transaction, unit_id, lease_id)
+    return Agent(lease_token, held.serving)

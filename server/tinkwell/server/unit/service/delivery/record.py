@@ -1,0 +1,100 @@
+"""What agents are answered: an event to run with what its unit may know, or why there is none."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import TypeAlias
+
+from tinkwell.core.unit.kinds import Life, Phase, Profile
+from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.server.unit.store.agent.own import Bag, StoredNotice
+from tinkwell.server.unit.store.agent.told import NewLine
+
+__all__ = ["Bag", "Grant", "GrantedEvent", "NewLine", "Next", "NoEvent", "OwnRelation", "StoredNotice", "Why"]
+
+
+class Why(StrEnum):
+    """Why a unit is granted nothing."""
+
+    NOTHING_DUE = "NOTHING_DUE"
+    IN_ERROR = "IN_ERROR"
+    MACHINE_HELD = "MACHINE_HELD"
+    OTHER_CHARM = "OTHER_CHARM"
+    GONE = "GONE"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoEvent:
+    """Nothing is granted. `due_in_seconds` is when to ask again at the latest, None where only a wake tells."""
+
+    why: Why
+    due_in_seconds: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class GrantedEvent:
+    """An event that runs, and its place among those of its unit."""
+
+    id: str
+    event: UnitEvent
+    ordinal: int
+    attempt: int
+    phase: Phase
+    reason: str
+    leaving: str
+    actor: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRelation:
+    """A relation that a unit is in. `own_application` is None where the unit may not read it."""
+
+    number: int
+    endpoint: str
+    interface: str
+    is_peer: bool
+    life: Life
+    application: str
+    members: Sequence[str]
+    own: Bag
+    own_application: Bag | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """An event to run within `timeout_seconds`, with all that its unit may know without asking.
+
+    `charm` is the digest of what has to run it, and `config` a JSON object as text. `leads_seconds` is for how long the
+    unit leads at least, 0 where it does not.
+    """
+
+    granted: GrantedEvent
+    is_peer: bool
+    timeout_seconds: float
+    unit_id: str
+    unit: str
+    application: str
+    namespace: str
+    profile: Profile
+    kind: str
+    charm: str
+    config: str
+    config_version: int
+    leader: str
+    term: int
+    leads_seconds: float
+    relations: Sequence[OwnRelation]
+    storages: Sequence[tuple[str, bool]]
+    """Names of instances, each with whether it is attached."""
+    state: Mapping[str, str]
+    notices: Sequence[StoredNotice]
+    ports: Sequence[tuple[str, int]]
+    status_name: str
+    status_message: str
+    application_status_name: str
+    application_status_message: str
+    machine: str
+    addresses: Sequence[str]
+
+
+Next: TypeAlias = Grant | NoEvent

@@ -1,0 +1,257 @@
+"""What is done to one unit in one transaction, under its lock: events are granted, tried again, left out, ended.
+
+A turn looks at the unit once for each event, by one statement, since what one event changes decides on the next one.
+"""
+
+import dataclasses
+
+from tinkwell.core.unit import change, explanation, sight
+from tinkwell.core.unit.advance import advance
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, Verdict
+from tinkwell.core.unit.ledger import NOTHING_WRITTEN, Ledger, Written
+from tinkwell.core.unit.resolve import awaits_leader, next_event
+from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.core.unit.verdict import verdict
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.unit.service.delivery import answer, ground, pause
+from tinkwell.server.unit.service.delivery.record import Grant, GrantedEvent, Next, NoEvent, Why
+from tinkwell.server.unit.store import delivery
+from tinkwell.server.unit.store.agent import own, tick
+from tinkwell.server.unit.store.agent.wake import Serving
+from tinkwell.server.unit.store.delivery import EventRow, Loaded, NewEvent
+
+# What holds a machine may end without an event.
+_HELD_SECONDS = 10.0
+# These may leave something that nothing needs any more.
+_REAPED_AFTER = frozenset({EventKind.RELATION_DEPARTED, EventKind.RELATION_BROKEN, EventKind.REMOVE})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Agent:
+    """Who asks: the token, and what is served under its lease."""
+
+    token: int
+    serving: Serving
+
+
+class AwaitsLeader(Exception):
+    """The next step of the unit's setup asks who leads, and nobody does: elect, and ask again."""
+
+
+class Turn:
+    """One unit, which is locked. `reaps` is whether something may have to be reaped once the transaction has ended."""
+
+    def __init__(self, transaction: Transaction, unit_id: str) -> None:
+        self._transaction = transaction
+        self._unit_id = unit_id
+        self.reaps = False
+
+    async def load(self) -> Loaded | None:
+        """Look at the unit; None if there is none."""
+        return await delivery.load(self._transaction.fetch, self._unit_id)
+
+    async def next(self, agent: Agent, *, elects: bool) -> Next:
+        """Grant what is due, or say why nothing is.
+
+        With `elects`, raises `AwaitsLeader` where there is to be an election first. Raises `delivery.LookAgain`.
+        """
+        while True:
+            loaded = await self.load()
+            if loaded is None or loaded.view.life is Life.DEAD:
+                return NoEvent(Why.GONE)
+            if loaded.in_flight is None:
+                return await self._grant_next(loaded, agent, elects=elects)
+            answered = await self._look_at(loaded, loaded.in_flight, agent)
+            if answered is not None:
+                return answered
+
+    async def _look_at(self, loaded: Loaded, flight: EventRow, agent: Agent) -> Next | None:
+        """Deal with an event in flight; None where there is none any more."""
+        is_running = flight.state is EventState.RUNNING
+        if is_running and flight.lease_token == agent.token:
+            return await self._answer(
+                loaded, _granted(flight, flight.event, flight.attempt, loaded), flight.remaining_seconds
+            )
+        judged = verdict(flight.event, loaded.ledger, loaded.view)
+        if judged is Verdict.SKIP:
+            await self.skip(loaded, flight, message="what it was about is gone")
+        elif judged is Verdict.WITHDRAW:
+            await self.withdraw(flight)
+        elif loaded.view.is_held:
+            return NoEvent(Why.MACHINE_HELD, _HELD_SECONDS)
+        elif is_running:
+            return await self._retry_lost(loaded, flight, agent)
+        elif flight.retry_in_seconds is not None and flight.retry_in_seconds <= 0:
+            return await self._retry(loaded, flight, agent, has_failed=True)
+        else:
+            return NoEvent(Why.IN_ERROR, flight.retry_in_seconds)
+        return None
+
+    async def _retry_lost(self, loaded: Loaded, flight: EventRow, agent: Agent) -> Next:
+        if not flight.is_lost:
+            return await self._retry(loaded, flight, agent, has_failed=False)
+        # Whatever ends it from outside may do so each time: somebody has to look.
+        message = "its attempt was lost, for the second time in a row"
+        return NoEvent(Why.IN_ERROR, await self.fail(loaded, flight, message=message))
+
+    async def _retry(self, loaded: Loaded, flight: EventRow, agent: Agent, *, has_failed: bool) -> Next:
+        event = sight.sighted(flight.event, loaded.view, has_failed=has_failed)
+        if not _runs(agent.serving, event):
+            return NoEvent(Why.OTHER_CHARM)
+        seconds = float(loaded.settings.event_timeout_seconds)
+        await delivery.apply(self._transaction, self._unit_id, change.granted(event, loaded.view))
+        attempt = await delivery.retry_event(
+            self._transaction,
+            flight.id,
+            event,
+            lease_token=agent.token,
+            timeout_seconds=seconds,
+            is_lost=not has_failed,
+        )
+        if has_failed:
+            await tick.clear_error(self._transaction, self._unit_id)
+        return await self._answer(loaded, _granted(flight, event, attempt, loaded), seconds)
+
+    async def _grant_next(self, loaded: Loaded, agent: Agent, *, elects: bool) -> Next:
+        ledger, view = loaded.ledger, loaded.view
+        if view.is_held:
+            return NoEvent(Why.MACHINE_HELD, _HELD_SECONDS)
+        if elects and awaits_leader(ledger, view):
+            raise AwaitsLeader
+        event = next_event(ledger, view)
+        if event is not None:
+            return await self._grant(loaded, event, agent)
+        if view.is_dying:
+            # It was never installed, and has nothing to be told of.
+            await self.end(loaded)
+            return NoEvent(Why.GONE)
+        return NoEvent(Why.NOTHING_DUE, await tick.due_in_seconds(self._transaction, self._unit_id))
+
+    async def _grant(self, loaded: Loaded, event: UnitEvent, agent: Agent) -> Next:
+        if not _runs(agent.serving, event):
+            return NoEvent(Why.OTHER_CHARM)
+        changes = change.granted(event, loaded.view)
+        await delivery.apply(self._transaction, self._unit_id, changes)
+        seconds = float(loaded.settings.event_timeout_seconds)
+        new = await self._new_event(loaded, event, EventState.RUNNING)
+        new = dataclasses.replace(new, lease_token=agent.token, timeout_seconds=seconds, phase=_phase(loaded, changes))
+        event_id, ordinal = await delivery.write_event(self._transaction, self._unit_id, new)
+        granted = GrantedEvent(
+            id=event_id,
+            event=event,
+            ordinal=ordinal,
+            attempt=1,
+            phase=new.phase,
+            reason=new.reason,
+            leaving=new.leaving,
+            actor=new.actor,
+        )
+        return await self._answer(loaded, granted, seconds)
+
+    async def _new_event(self, loaded: Loaded, event: UnitEvent, state: EventState) -> NewEvent:
+        found = explanation.ground(event, loaded.view)
+        remote = ""
+        if found is not None and event.unit:
+            remote = await tick.removal_actor(self._transaction, loaded.unit.namespace, event.unit)
+        actor = ground.actor_of(event, found, loaded, remote)
+        relation = loaded.view.relations.get(event.relation)
+        return NewEvent(
+            event=event,
+            state=state,
+            is_peer=relation is not None and relation.is_peer,
+            phase=loaded.view.phase,
+            cause=ground.cause_of(event, loaded, actor),
+            reason=found.reason if found is not None else "",
+            leaving=found.leaving if found is not None else "",
+            actor=actor,
+        )
+
+    async def _answer(self, loaded: Loaded, granted: GrantedEvent, seconds: float) -> Grant:
+        mine = await own.read(self._transaction, self._unit_id)
+        return answer.grant(self._unit_id, granted, loaded, mine, timeout_seconds=max(0.0, seconds))
+
+    async def commit(
+        self,
+        loaded: Loaded,
+        flight: EventRow,
+        *,
+        written: Written = NOTHING_WRITTEN,
+        deferred: int = 0,
+        consumed: int = 0,
+    ) -> None:
+        """End an event that was heard, whose effects are written."""
+        after = advance(loaded.ledger, flight.event, loaded.view, written)
+        await delivery.end_event(
+            self._transaction, flight.id, EventState.COMMITTED, deferred=deferred, consumed=consumed
+        )
+        await self._pass(loaded, after, [flight.event])
+
+    async def skip(self, loaded: Loaded, flight: EventRow, *, message: str) -> None:
+        """Leave an event out, as if it had been heard, and what must follow it at once with it."""
+        left_out = [flight.event]
+        await delivery.end_event(self._transaction, flight.id, EventState.SKIPPED, message=message)
+        ledger = advance(loaded.ledger, flight.event, loaded.view)
+        while ledger.queue:
+            event = sight.sighted(ledger.queue[0], loaded.view)
+            new = await self._new_event(loaded, event, EventState.SKIPPED)
+            await delivery.write_event(self._transaction, self._unit_id, new)
+            ledger = advance(ledger, event, loaded.view)
+            left_out.append(event)
+        await self._pass(loaded, ledger, left_out)
+        if flight.state is EventState.ERROR:
+            await tick.clear_error(self._transaction, self._unit_id)
+
+    async def withdraw(self, flight: EventRow) -> None:
+        """Take an event back whose ground is gone, as if it had never been granted."""
+        await delivery.end_event(self._transaction, flight.id, EventState.WITHDRAWN)
+        await delivery.apply(self._transaction, self._unit_id, change.withdrawn(flight.event))
+        self.reaps = True
+        if flight.state is EventState.ERROR:
+            await tick.clear_error(self._transaction, self._unit_id)
+
+    async def fail(self, loaded: Loaded, flight: EventRow, *, message: str) -> float | None:
+        """Put an event in error, and return in how many seconds it is tried again; None where it is not by itself."""
+        seconds = pause.retry_seconds(flight.attempt) if loaded.settings.is_retrying else None
+        await delivery.end_event(
+            self._transaction, flight.id, EventState.ERROR, message=message, retry_in_seconds=seconds
+        )
+        await tick.set_error(self._transaction, self._unit_id, f"{flight.event.name}: {message}")
+        return seconds
+
+    async def end(self, loaded: Loaded) -> None:
+        """Let a unit be DEAD that has nothing to be told of."""
+        await delivery.apply(self._transaction, self._unit_id, change.ended(loaded.view))
+        self.reaps = True
+
+    async def _pass(self, loaded: Loaded, after: Ledger, events: list[UnitEvent]) -> None:
+        """Write what the unit has been told, and what its events change elsewhere."""
+        await delivery.save(self._transaction, self._unit_id, loaded.ledger, after)
+        for event in events:
+            await delivery.apply(self._transaction, self._unit_id, change.committed(event, loaded.view))
+            self.reaps = self.reaps or event.kind in _REAPED_AFTER
+        if any(event.kind in (EventKind.START, EventKind.UPDATE_STATUS) for event in events):
+            seconds = pause.tick_seconds(loaded.settings.update_status_seconds)
+            await tick.set_next(self._transaction, self._unit_id, seconds)
+
+
+def _runs(serving: Serving, event: UnitEvent) -> bool:
+    """Whether an agent has the code on which an attempt is to run."""
+    return not serving.charms or event.seen.charm in serving.charms
+
+
+def _phase(loaded: Loaded, changes: tuple[change.Change, ...]) -> Phase:
+    entered = [each.phase for each in changes if isinstance(each, change.EnterPhase)]
+    return entered[-1] if entered else loaded.view.phase
+
+
+def _granted(flight: EventRow, event: UnitEvent, attempt: int, loaded: Loaded) -> GrantedEvent:
+    return GrantedEvent(
+        id=flight.id,
+        event=event,
+        ordinal=flight.ordinal,
+        attempt=attempt,
+        phase=loaded.view.phase,
+        reason=flight.reason,
+        leaving=flight.leaving,
+        actor=flight.actor,
+    )

@@ -1,0 +1,206 @@
+"""Who holds a unit, whom it belongs to, and whether that needs a leader: what is asked before an event is granted."""
+
+import dataclasses
+
+import asyncpg
+
+from tinkwell.core.lease import lease
+from tinkwell.core.unit.kinds import EventKind, EventState
+from tinkwell.core.unit.leadership import GRACE_SECONDS
+from tinkwell.server.database.database import Fetch, Transaction
+from tinkwell.server.unit.store.agent.wake import Found, Serving
+
+# How long a leader lives on when its unit's lease has expired, in SQL.
+GRACE = f"interval '{GRACE_SECONDS} seconds'"
+
+# A leader is there as long as somebody alive, or who was alive a moment ago, serves its unit, and its term lasts.
+HAS_LEADER = f"""
+    EXISTS (SELECT FROM unit w JOIN lease k ON k.id = w.lease_id
+             WHERE w.application_id = a.id AND w.number = a.leader AND w.life <> 'DEAD'
+               AND k.expires_at + {GRACE} > clock_timestamp()
+               AND coalesce(a.leader_until > clock_timestamp(), true))
+"""
+FIND = f"""
+    SELECT CAST(u.application_id AS text) AS application_id, u.number IS NOT DISTINCT FROM a.leader AS leads,
+           a.life = 'ALIVE' AND NOT {HAS_LEADER} AS lacks_leader
+      FROM unit u JOIN application a ON a.id = u.application_id
+     WHERE u.id = $1::text::uuid
+"""  # noqa: S608
+FIND_EVENT = """
+    SELECT CAST(unit_id AS text) AS unit_id, namespace, kind, relation, state, attempt
+      FROM unit_event WHERE id = $1::text::uuid
+"""
+HOLD = """
+    SELECT u.number IS NOT DISTINCT FROM a.leader AS leads, u.life = 'DEAD' AS is_dead, u.namespace AS unit_namespace,
+           a.name AS application, c.kind, a.charm, u.charm AS unit_charm,
+           coalesce(CAST(u.machine_id AS text), '') AS machine, u.is_anywhere AS is_unit_anywhere,
+           CAST(u.lease_id AS text) AS lease_id,
+           CAST(l.id AS text) AS held_id, l.engine, l.expires_at > clock_timestamp() AS is_live,
+           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
+           mine.expires_at > clock_timestamp() AS is_own_live, g.lease_id IS NOT NULL AS is_serving,
+           g.kinds, CAST(g.machines AS text[]) AS machines, g.is_anywhere, g.charms, g.namespace, g.applications
+      FROM unit u JOIN application a ON a.id = u.application_id JOIN charm c ON c.digest = a.charm
+      LEFT JOIN lease l ON l.id = u.lease_id
+      LEFT JOIN lease mine ON mine.token = $2
+      LEFT JOIN unit_agent g ON g.lease_id = mine.id
+     WHERE u.id = $1::text::uuid
+"""
+LEASE = """
+    SELECT CAST(id AS text) AS id, engine, expires_at > clock_timestamp() AS is_live FROM lease WHERE token = $1
+"""
+_FORGET = "DELETE FROM unit_agent g WHERE NOT EXISTS (SELECT FROM lease l WHERE l.id = g.lease_id)"
+_SERVE = """
+    INSERT INTO unit_agent (lease_id, machines, is_anywhere, kinds, charms, namespace, applications)
+    VALUES ($1::text::uuid, $2::text[]::uuid[], $3, $4::text[], $5::text[], $6, $7::text[])
+        ON CONFLICT (lease_id) DO UPDATE
+       SET machines = excluded.machines, is_anywhere = excluded.is_anywhere, kinds = excluded.kinds,
+           charms = excluded.charms, namespace = excluded.namespace, applications = excluded.applications,
+           connected_at = clock_timestamp()
+"""
+# Who is about to change one of them has its lock; it is placed by the next agent, or the next time.
+_PLACE = """
+    UPDATE unit SET machine_id = $1::text::uuid
+     WHERE id IN (SELECT u.id FROM unit u
+                    JOIN application a ON a.id = u.application_id
+                    JOIN charm c ON c.digest = a.charm
+                   WHERE u.phase = 'WAITING' AND u.life = 'ALIVE' AND u.machine_id IS NULL AND NOT u.is_anywhere
+                     AND c.kind = ANY ($2::text[]) AND (cardinality($3::text[]) = 0 OR a.charm = ANY ($3::text[]))
+                     AND $4 IN ('', u.namespace)
+                     AND (cardinality($5::text[]) = 0 OR a.name = ANY ($5::text[]))
+                   ORDER BY u.id
+                     FOR NO KEY UPDATE OF u SKIP LOCKED)
+"""
+_TAKE = "UPDATE unit SET lease_id = $2::text::uuid WHERE id = $1::text::uuid"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FoundUnit:
+    """A unit as it was a moment ago: whether it leads its application, and whether that, alive, lacks a leader."""
+
+    application_id: str
+    leads: bool
+    lacks_leader: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FoundEvent:
+    """An event as it was a moment ago; its unit, kind and relation, 0 for none, never change."""
+
+    unit_id: str
+    namespace: str
+    kind: EventKind
+    relation: int
+    state: EventState
+    attempt: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """Whether a unit leads its application, who holds it, and the caller's own lease, if there is one.
+
+    `serving` is what the caller has said that it serves, None where it has not; `is_served`: the unit is among it.
+    """
+
+    leads: bool
+    is_dead: bool
+    hold: lease.Hold
+    own: lease.Lease | None
+    serving: Serving | None
+    is_served: bool
+
+
+async def find(fetch: Fetch, unit_id: str) -> FoundUnit | None:
+    """Return a unit without a lock; None if there is none."""
+    found = await fetch(FIND, unit_id)
+    return FoundUnit(**dict(found[0])) if found else None
+
+
+async def find_event(fetch: Fetch, event_id: str) -> FoundEvent | None:
+    """Return an event; None if there is none."""
+    found = await fetch(FIND_EVENT, event_id)
+    if not found:
+        return None
+    typed = {"kind": EventKind(found[0]["kind"]), "state": EventState(found[0]["state"])}
+    return FoundEvent(**dict(found[0]) | typed)
+
+
+async def find_lease(fetch: Fetch, token: int) -> lease.Lease | None:
+    """Return the lease of a token; None where it is over for good."""
+    found = await fetch(LEASE, token)
+    return lease.Lease(**dict(found[0])) if found else None
+
+
+async def read(transaction: Transaction, unit_id: str, *, lease_token: int) -> Held:
+    """Return who holds a unit, which is locked."""
+    found = (await transaction.fetch(HOLD, unit_id, lease_token))[0]
+    held = own = None
+    if found["held_id"] is not None:
+        held = lease.Lease(id=found["held_id"], engine=found["engine"], is_live=found["is_live"])
+    if found["own_id"] is not None:
+        own = lease.Lease(id=found["own_id"], engine=found["own_engine"], is_live=found["is_own_live"])
+    unit_hold = lease.Hold(kind="unit", id=unit_id, lease_id=found["lease_id"] or "", lease=held)
+    serving = _serving(found)
+    return Held(
+        leads=found["leads"],
+        is_dead=found["is_dead"],
+        hold=unit_hold,
+        own=own,
+        serving=serving,
+        is_served=serving is not None and serving.has(_unit(unit_id, found)),
+    )
+
+
+def _unit(unit_id: str, found: asyncpg.Record) -> Found:
+    return Found(
+        unit_id=unit_id,
+        namespace=found["unit_namespace"],
+        application=found["application"],
+        kind=found["kind"],
+        charm=found["charm"],
+        unit_charm=found["unit_charm"] or "",
+        machine=found["machine"],
+        is_anywhere=found["is_unit_anywhere"],
+        lease_id="",
+    )
+
+
+def _serving(found: asyncpg.Record) -> Serving | None:
+    if not found["is_serving"]:
+        return None
+    return Serving(
+        lease_id=found["own_id"],
+        kinds=frozenset(found["kinds"]),
+        machines=frozenset(found["machines"]),
+        is_anywhere=found["is_anywhere"],
+        charms=frozenset(found["charms"]),
+        namespace=found["namespace"],
+        applications=frozenset(found["applications"]),
+    )
+
+
+async def serve(transaction: Transaction, serving: Serving) -> None:
+    """Keep what an agent serves beside its lease; what it said before is forgotten, and so are agents that are gone."""
+    await transaction.fetch(_FORGET)
+    await transaction.fetch(
+        _SERVE,
+        serving.lease_id,
+        sorted(serving.machines),
+        serving.is_anywhere,
+        sorted(serving.kinds),
+        sorted(serving.charms),
+        serving.namespace,
+        sorted(serving.applications),
+    )
+
+
+async def place(transaction: Transaction, serving: Serving) -> None:
+    """Place units that wait for a machine on the first one of an agent's, if it serves them."""
+    if serving.machines:
+        machine, *_ = sorted(serving.machines)
+        kinds, charms = sorted(serving.kinds), sorted(serving.charms)
+        await transaction.fetch(_PLACE, machine, kinds, charms, serving.namespace, sorted(serving.applications))
+
+
+async def take(transaction: Transaction, unit_id: str, lease_id: str) -> None:
+    """Let a unit be held under a lease."""
+    await transaction.fetch(_TAKE, unit_id, lease_id)

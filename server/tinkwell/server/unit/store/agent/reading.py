@@ -1,0 +1,81 @@
+"""What an agent reads beside its grants: others' bags, as far as the unit may, and the packages of charms."""
+
+import json
+from collections.abc import AsyncGenerator
+
+from tinkwell.server.database.database import Database, Fetch
+from tinkwell.server.unit.store.agent.own import Bag
+
+# The event must be in flight under the caller's lease; from there it goes to the relation that the unit is in, as long
+# as its relation-broken is not committed.
+_MINE = """
+    WITH mine AS (
+        SELECT u.id AS unit_id, u.name, u.application_id, a.name AS application, a.profile, r.id AS relation_id,
+               r.is_peer, u.number IS NOT DISTINCT FROM a.leader AS leads
+          FROM unit_event e
+          JOIN unit u ON u.id = e.unit_id
+          JOIN application a ON a.id = u.application_id
+          JOIN relation r ON r.namespace = u.namespace AND r.number = $3
+          JOIN relation_member m ON m.relation_id = r.id AND m.unit_id = u.id AND m.membership <> 'LEFT'
+         WHERE e.id = $1::text::uuid AND e.state = 'RUNNING' AND e.lease_token = $2
+           AND NOT EXISTS (SELECT FROM unit_relation t
+                            WHERE t.unit_id = u.id AND t.relation_id = r.id AND t.is_broken)
+    )
+"""
+# Its own; its own application's if that is a peer, or it leads; of the other side the application's, and the bags of
+# members, also of those that have left and that a unit was told of; of its siblings, those that it was told of.
+READ = f"""
+    {_MINE}
+    SELECT CAST(b.data AS text) AS data, b.version
+      FROM mine m
+      LEFT JOIN relation_bag b ON b.relation_id = m.relation_id AND b.owner = $4
+     WHERE $4 = m.name
+        OR $4 = m.application AND (m.is_peer OR m.leads)
+        OR NOT m.is_peer AND EXISTS (
+               SELECT FROM relation_end e JOIN application o ON o.id = e.application_id
+                WHERE e.relation_id = m.relation_id AND o.name = $4 AND o.id <> m.application_id)
+        OR EXISTS (
+               SELECT FROM relation_member x JOIN unit s ON s.id = x.unit_id
+                WHERE x.relation_id = m.relation_id AND s.name = $4 AND x.membership <> 'ENTERING'
+                  AND (x.membership = 'IN' AND (m.is_peer OR s.application_id <> m.application_id)
+                       OR EXISTS (SELECT FROM unit_member t
+                                   WHERE t.unit_id = m.unit_id AND t.relation_id = m.relation_id
+                                     AND t.member_id = s.id AND NOT t.is_older)))
+"""  # noqa: S608
+RUNS = """
+    SELECT CAST(unit_id AS text) AS unit_id FROM unit_event
+     WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+"""
+_CHUNK = """
+    SELECT k.data FROM charm c LEFT JOIN charm_chunk k ON k.charm_id = c.id AND k.number = $2 WHERE c.digest = $1
+"""
+
+
+async def is_running(fetch: Fetch, event_id: str, *, lease_token: int) -> bool:
+    """Return whether an event runs under the lease of a token."""
+    return bool(await fetch(RUNS, event_id, lease_token))
+
+
+async def bag(fetch: Fetch, event_id: str, *, lease_token: int, relation: int, owner: str) -> Bag | None:
+    """Return a bag that the unit of a running event may read, None for any other; one may be empty."""
+    found = await fetch(READ, event_id, lease_token, relation, owner)
+    if not found:
+        return None
+    row = found[0]
+    return Bag(owner, json.loads(row["data"]) if row["data"] else {}, row["version"] or 0)
+
+
+async def has_charm(fetch: Fetch, digest: str) -> bool:
+    """Return whether there is a charm with a digest."""
+    return bool(await fetch("SELECT id FROM charm WHERE digest = $1", digest))
+
+
+async def package(database: Database, digest: str) -> AsyncGenerator[bytes, None]:
+    """Yield the package of a charm chunk by chunk, each read by itself: a charm never changes."""
+    number = 0
+    while True:
+        found = await database.fetch(_CHUNK, digest, number)
+        if not found or found[0]["data"] is None:
+            return
+        yield bytes(found[0]["data"])
+        number += 1

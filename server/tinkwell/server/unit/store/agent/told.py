@@ -1,0 +1,56 @@
+"""What a unit tells beside its events, and which stays whatever becomes of these: its status, and lines of its log."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from tinkwell.server.database.database import Transaction
+
+_STATUS = """
+    UPDATE unit
+       SET status_name = coalesce($2, status_name), status_message = coalesce($3, status_message),
+           workload_version = coalesce($4, workload_version)
+     WHERE id = $1::text::uuid
+       AND (status_name, status_message, workload_version)
+           IS DISTINCT FROM (coalesce($2, status_name), coalesce($3, status_message), coalesce($4, workload_version))
+"""
+_APPLICATION_STATUS = """
+    UPDATE application SET status_name = $2, status_message = $3
+     WHERE id = $1::text::uuid AND (status_name, status_message) IS DISTINCT FROM ($2, $3)
+"""
+_APPEND = """
+    INSERT INTO unit_log (unit_id, ordinal, attempt, number, level, line)
+    SELECT $1::text::uuid, given.ordinal, given.attempt, given.number, given.level, given.line
+      FROM unnest($2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::text[])
+           WITH ORDINALITY AS given (ordinal, attempt, number, level, line, place)
+     ORDER BY given.place
+        ON CONFLICT DO NOTHING
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NewLine:
+    """A line that a unit has logged in an event; `number` counts from 1 within the attempt."""
+
+    ordinal: int
+    attempt: int
+    number: int
+    level: str
+    text: str
+
+
+async def set_status(
+    transaction: Transaction, unit_id: str, *, name: str | None, message: str | None, workload_version: str | None
+) -> None:
+    """Write what is given of a unit's status; what is None stays."""
+    await transaction.fetch(_STATUS, unit_id, name, message, workload_version)
+
+
+async def set_application_status(transaction: Transaction, application_id: str, name: str, message: str) -> None:
+    """Write what the leader says of its application, which is locked."""
+    await transaction.fetch(_APPLICATION_STATUS, application_id, name, message)
+
+
+async def append(transaction: Transaction, unit_id: str, lines: Sequence[NewLine]) -> None:
+    """Add lines to the log of a unit that is locked; one that is there is left as it is."""
+    names = ("ordinal", "attempt", "number", "level", "text")
+    await transaction.fetch(_APPEND, unit_id, *([getattr(line, name) for line in lines] for name in names))
