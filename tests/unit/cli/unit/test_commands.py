@@ -7,7 +7,7 @@ from unit.cli.unit.conftest import Site
 
 from support.unit_conformance import Agent
 from tinkwell.client import Client, Grant, UnitLogLine
-from tinkwell.client.unit import notice
+from tinkwell.core.unit import notice
 from tinkwell.core.unit.effect import Effects, Notice
 
 
