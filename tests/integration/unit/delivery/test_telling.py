@@ -40,7 +40,7 @@ async def test_state_and_ports_come_back_with_the_next_event(site: Site) -> None
 
 async def test_effects_that_a_unit_may_not_have_are_refused(site: Site) -> None:
     wrong: list[tuple[str, dict[str, object]]] = [
-        ("effects.state['key']", {"state": edits(key="x" * (2 << 20))}),
+        ('effects.state["key"]', {"state": edits(key="x" * (2 << 20))}),
         ("effects.state.key", {"state": edits(**{"": "x"})}),
         ("effects.opened[0].number", {"opened": [application_pb.Port(protocol="tcp", number=70_000)]}),
         ("effects.opened[0].number", {"opened": [application_pb.Port(protocol="icmp", number=1)]}),

@@ -1,9 +1,12 @@
 """What one statement says of a unit is what the pure rule makes of all rows, whoever changes them meanwhile.
 
+What came of all that is legal, as an audit of the log says.
+
 `UNIT_VIEW_ROUNDS=100` takes more rounds.
 """
 
 import asyncio
+import json
 import os
 import random
 from collections.abc import AsyncIterator
@@ -15,6 +18,8 @@ import pytest
 from support import unit_snapshot
 from support.unit_rows import Rows
 from support.unit_writer import Writer
+from tinkwell.core.unit.invariant import audit
+from tinkwell.core.unit.world.state import LogEntry
 from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
 
@@ -47,6 +52,23 @@ async def test_the_view_equals_the_pure_rule_while_twelve_write(
             ]
             compared += await play(writers, sql)
         assert compared > ROUNDS * 20
+        await writers[0].rest()
+    assert audit(await entries(sql), is_at_rest=True) == []
+
+
+async def entries(sql: asyncpg.Connection) -> list[LogEntry]:
+    """Return the log as a watcher has it."""
+    return [
+        LogEntry(
+            revision=row["revision"],
+            resource_type=row["resource_type"],
+            event_type=row["event_type"],
+            resource_id=str(row["resource_id"]),
+            parent_id=str(row["parent_id"] or ""),
+            data=json.loads(row["data"]),
+        )
+        for row in await sql.fetch("SELECT * FROM events ORDER BY revision")
+    ]
 
 
 async def begin(rows: Rows, profile: str) -> None:

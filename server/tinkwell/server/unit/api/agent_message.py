@@ -25,9 +25,9 @@ def offer(request: pb.WatchUnitsRequest) -> Offer:
         kinds=[_CHARM_KINDS[number] for number in request.kinds],
         machines=list(request.machines),
         is_anywhere=request.is_anywhere,
-        charms=[request.charm] if request.charm else [],
+        charm=request.charm,
         namespace=request.namespace,
-        applications=[request.application] if request.application else [],
+        application=request.application,
     )
 
 
