@@ -61,6 +61,10 @@ chaos-releases: $(CONTRIBUTOR) ## Kill all that brings releases about for five m
 kill-releases: $(CONTRIBUTOR) ## Kill provisioners at 200 of their deeds in turn, and judge; SEED=7 POINTS=50 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.release_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
 
+.PHONY: storm-units
+storm-units: $(CONTRIBUTOR) ## Try the rules of units by 2,000 storms and all orders of a few requests; SEED=7 STORMS=100 as you like
+	PYTHONPATH=tests $(BIN)/python -m support.unit_storm $(if $(SEED),--seed $(SEED)) $(if $(STORMS),--storms $(STORMS))
+
 .PHONY: fuzz
 fuzz: $(CONTRIBUTOR) ## Send 10,000 hostile messages while somebody else asks, and judge; SEED=7 MESSAGES=2000 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.fuzz $(if $(SEED),--seed $(SEED)) $(if $(MESSAGES),--messages $(MESSAGES)) $(ARGS)

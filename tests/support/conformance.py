@@ -14,6 +14,7 @@ pytest.register_assert_rewrite(
     "support.release_looking_conformance",
     "support.release_secret_conformance",
     "support.retention_conformance",
+    "support.unit_conformance",
 )
 
 from support import (  # noqa: E402
@@ -28,6 +29,7 @@ from support import (  # noqa: E402
     release_looking_conformance,
     release_secret_conformance,
     retention_conformance,
+    unit_conformance,
 )
 
 CHECKS = (
@@ -42,4 +44,5 @@ CHECKS = (
     *release_secret_conformance.CHECKS,
     *release_lifecycle_conformance.CHECKS,
     *release_explain_conformance.CHECKS,
+    *unit_conformance.CHECKS,
 )

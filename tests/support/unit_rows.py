@@ -175,8 +175,7 @@ class Turn:
                 await delivery.apply(self.transaction, self.unit_id, change.ended(loaded.view))
             return None
         await delivery.apply(self.transaction, self.unit_id, change.granted(event, loaded.view))
-        new = delivery.NewEvent(event=event, phase=loaded.view.phase, timeout_seconds=60)
-        await delivery.write_event(self.transaction, self.unit_id, new)
+        await self._write(loaded, event, EventState.RUNNING)
         return event
 
     async def commit(self, bags: Mapping[int, Mapping[str, str]] | None = None) -> None:
@@ -215,8 +214,7 @@ class Turn:
                 await delivery.end_event(self.transaction, flight.id, EventState.WITHDRAWN)
                 await delivery.apply(self.transaction, self.unit_id, change.withdrawn(flight.event))
             case Verdict.SKIP:
-                await delivery.end_event(self.transaction, flight.id, EventState.SKIPPED)
-                await self._pass(loaded, flight.event, Written())
+                await self._skip(loaded, flight)
 
     async def force(self) -> None:
         """End the unit whatever it is owed."""
@@ -225,6 +223,21 @@ class Turn:
             await delivery.end_event(self.transaction, loaded.in_flight.id, EventState.ABANDONED)
         await self.transaction.fetch("UPDATE unit SET is_forced = true WHERE id = $1::text::uuid", self.unit_id)
         await delivery.apply(self.transaction, self.unit_id, change.ended(loaded.view))
+
+    async def _skip(self, loaded: delivery.Loaded, flight: delivery.EventRow) -> None:
+        """Leave an event out, and with it what had to follow at once."""
+        await delivery.end_event(self.transaction, flight.id, EventState.SKIPPED)
+        await self._pass(loaded, flight.event, Written())
+        while (rest := await self.load()).ledger.queue:
+            event = sight.sighted(rest.ledger.queue[0], rest.view)
+            await self._write(rest, event, EventState.SKIPPED)
+            await self._pass(rest, event, Written())
+
+    async def _write(self, loaded: delivery.Loaded, event: UnitEvent, state: EventState) -> None:
+        relation = loaded.view.relations.get(event.relation)
+        is_peer = relation is not None and relation.is_peer
+        new = delivery.NewEvent(event=event, state=state, is_peer=is_peer, phase=loaded.view.phase, timeout_seconds=60)
+        await delivery.write_event(self.transaction, self.unit_id, new)
 
     async def _pass(self, loaded: delivery.Loaded, event: UnitEvent, written: Written) -> None:
         after = advance(loaded.ledger, event, loaded.view, written)

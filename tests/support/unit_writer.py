@@ -16,6 +16,12 @@ _ELECT = """
              WHERE w.namespace = $1 AND w.name = $2 AND u.life = 'ALIVE') lowest
      WHERE a.namespace = $1 AND a.name = $2 AND a.life = 'ALIVE' AND lowest.number IS NOT NULL
 """
+_ELECT_IF_NOBODY = f"""
+    {_ELECT}
+       AND NOT EXISTS (SELECT FROM unit u
+                        WHERE u.application_id = a.id AND u.number = a.leader AND u.life <> 'DEAD')
+"""
+_ALL_UNITS = "SELECT CAST(id AS text) AS id FROM unit WHERE namespace = $1 AND life <> 'DEAD' ORDER BY name"
 _REAP = (
     """
     DELETE FROM unit u WHERE u.namespace = $1 AND u.life = 'DEAD'
@@ -40,17 +46,17 @@ class Writer:
     async def write(self, count: int) -> None:
         """Do so many things. Who meets somebody else's change has done nothing, and goes on."""
         deeds: list[tuple[Callable[[], Awaitable[None]], int]] = [
-            (self._turn, 60),
-            (self._add, 6),
-            (self._remove, 3),
+            (self._turn, 120),
+            (self._add, 8),
+            (self._remove, 2),
             (self._force, 1),
-            (self._relate, 4),
+            (self._relate, 2),
             (self._unrelate, 2),
             (self._configure, 3),
             (self._elect, 3),
             (self._allot, 2),
             (self._detach, 1),
-            (self._reap, 6),
+            (self._reap, 10),
         ]
         for _ in range(count):
             (deed,) = self.chance.choices([each for each, _ in deeds], [weight for _, weight in deeds])
@@ -58,6 +64,17 @@ class Writer:
                 await deed()
             except (asyncpg.IntegrityConstraintViolationError, asyncpg.DeadlockDetectedError):
                 continue
+
+    async def rest(self) -> None:
+        """Go on without faults until nothing is due any more."""
+        is_busy = True
+        while is_busy:
+            is_busy = False
+            for name in _NAMES:
+                await self.rows.sql.execute(_ELECT_IF_NOBODY, self.rows.namespace, name)
+            for row in await self.rows.sql.fetch(_ALL_UNITS, self.rows.namespace):
+                is_busy = await self.rows.locked(row["id"], _finish) or is_busy
+            await self._reap()
 
     async def _turn(self) -> None:
         if (unit_id := await self._some_unit()) is not None:
@@ -134,3 +151,15 @@ class Writer:
     async def _some_unit(self) -> str | None:
         found: str | None = await self.rows.sql.fetchval(_UNITS, self.rows.namespace)
         return found
+
+
+async def _finish(turn: Turn) -> bool:
+    """Take a unit one step on; False if nothing is due."""
+    flight = (await turn.load()).in_flight
+    if flight is None:
+        return await turn.grant() is not None
+    if flight.state is EventState.ERROR:
+        await turn.judge()
+    else:
+        await turn.commit()
+    return True

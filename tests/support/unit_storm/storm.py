@@ -14,23 +14,23 @@ from support.unit_storm.charm import charm
 from tinkwell.core import errors
 from tinkwell.core.unit.effect import BagEdit, Effects
 from tinkwell.core.unit.invariant import Violation
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner, Profile
+from tinkwell.core.unit.kinds import EventKind, EventState, Owner, Profile
 from tinkwell.core.unit.world import Running, World
 
 APPLICATIONS = ("web", "pg", "bare")
 MOST_UNITS = 4
-_MOST_STEPS = 20_000
 _REQUESTED = (EventKind.PRE_SERIES_UPGRADE, EventKind.POST_SERIES_UPGRADE, EventKind.COLLECT_METRICS)
 
 
 class Storm:
-    """A world and what happens to it by chance. `steps` is how much happens before all come to rest."""
+    """A world and what happens to it by chance: `steps` happen, and `most_steps` until all come to rest."""
 
-    def __init__(self, *, seed: int, profile: Profile, steps: int = 220) -> None:
+    def __init__(self, *, seed: int, profile: Profile, steps: int = 220, most_steps: int = 20_000) -> None:
         self.world = World()
         self._chance = random.Random(f"{profile} {seed}")
         self._profile = profile
         self._steps = steps
+        self._most_steps = most_steps
         self._versions: dict[str, int] = {}
         self._requests: list[tuple[Callable[[], object], int]] = [
             (self._deploy, 8),
@@ -66,13 +66,13 @@ class Storm:
 
     def settle(self) -> None:
         """Let all agents come back, all machines be free, and everything that failed be tried again, until rest."""
-        for unit in self._units():
+        for unit in self.world.living():
             self.world.hear(unit)
             self.world.hold(unit, is_held=False)
-        for _ in range(_MOST_STEPS):
+        for _ in range(self._most_steps):
             for application in self.world.applications:
                 self.world.elect(application)
-            units = [unit for unit in self._units() if self._is_busy(unit)]
+            units = [unit for unit in self.world.living() if self.world.is_busy(unit)]
             if not units:
                 return
             self._step(self._chance.choice(units))
@@ -86,17 +86,10 @@ class Storm:
         left = [*self.world.units, *self.world.relations, *self.world.applications]
         assert not left, f"{left} are left"
 
-    def _is_busy(self, unit: str) -> bool:
-        found = self.world.units[unit]
-        return bool(found.running or found.life is Life.DYING or self.world.due(unit))
-
-    def _units(self) -> list[str]:
-        return [name for name, unit in self.world.units.items() if unit.life is not Life.DEAD]
-
     # What agents do
 
     def _work(self) -> None:
-        units = [unit for unit in self._units() if self.world.units[unit].is_heard]
+        units = [unit for unit in self.world.living() if self.world.units[unit].is_heard]
         if units:
             unit = self._chance.choice(units)
             running = self.world.running(unit)
@@ -159,7 +152,7 @@ class Storm:
         return self._chance.choice([*self.world.applications] or ["web"])
 
     def _unit(self) -> str:
-        return self._chance.choice(self._units() or ["web/0"])
+        return self._chance.choice(self.world.living() or ["web/0"])
 
     def _add_unit(self) -> None:
         application = self._application()

@@ -21,6 +21,13 @@ COMMANDS = {
         *("status", "history", "get", "list", "logs", "watch", "events", "explain"),
     },
     "chart": {"push", "list"},
+    "app": {"deploy", "list", "status", "config", "relate", "unrelate", "scale", "remove", "upgrade", "watch"},
+    "unit": {
+        *("list", "status", "add", "remove", "watch", "events", "logs", "deferred", "explain", "audit", "resolve"),
+        *("prepare-upgrade", "finish-upgrade", "collect-metrics", "attach", "detach"),
+    },
+    "charm": {"push", "inspect", "list"},
+    "namespace": {"list", "get", "set", "watch"},
     "events": {"watch", "publish"},
 }
 

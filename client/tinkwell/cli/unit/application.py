@@ -22,7 +22,7 @@ _OPTION_HEADER = ("OPTION", "VALUE", "SOURCE", "TYPE", "DESCRIPTION")
 
 @click.group(cls=command.Group)
 def app() -> None:
-    """Applications: charms that run as units, in the order that their lives have."""
+    """Applications: charms that run as units, related to each other."""
 
 
 @app.command()

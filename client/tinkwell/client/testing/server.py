@@ -6,10 +6,13 @@ import grpc
 from grpc import aio
 
 from tinkwell.api.v1 import (
+    application_service_pb2_grpc,
     event_service_pb2_grpc,
     hardware_service_pb2_grpc,
+    namespace_service_pb2_grpc,
     release_service_pb2_grpc,
     template_service_pb2_grpc,
+    unit_service_pb2_grpc,
     work_service_pb2_grpc,
     workflow_service_pb2_grpc,
 )
@@ -18,6 +21,7 @@ from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.release.servicer import ReleaseServicer
+from tinkwell.client.testing.unit import servicer as unit
 from tinkwell.client.testing.world import R, World
 from tinkwell.client.watch.event import Event
 from tinkwell.core import errors
@@ -36,7 +40,8 @@ class FakeServer:
     days. Workflows and releases begin and end by reports and by `put`, since nobody works here; deadlines follow
     `clock`. What `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and
     `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
-    Charts need the libraries of `tinkwell[server]`.
+    Applications live by the rules of the core; their units get events as agents ask for them. Charts and charms need
+    the libraries of `tinkwell[server]`.
     """
 
     def __init__(
@@ -83,6 +88,11 @@ class FakeServer:
             workflow.WorkflowServicer(self.world, self.gate), server
         )
         release_service_pb2_grpc.add_ReleaseServiceServicer_to_server(ReleaseServicer(self.world), server)
+        application_service_pb2_grpc.add_ApplicationServiceServicer_to_server(
+            unit.ApplicationServicer(self.world), server
+        )
+        namespace_service_pb2_grpc.add_NamespaceServiceServicer_to_server(unit.NamespaceServicer(self.world), server)
+        unit_service_pb2_grpc.add_UnitServiceServicer_to_server(unit.UnitServicer(self.world), server)
         work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
         check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)

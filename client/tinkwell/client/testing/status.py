@@ -23,6 +23,13 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.ChartInvalid: (StatusCode.INVALID_ARGUMENT, "CHART_INVALID"),
     errors.ChartUnknown: (StatusCode.FAILED_PRECONDITION, "CHART_UNKNOWN"),
     errors.SecretsDisabled: (StatusCode.FAILED_PRECONDITION, "SECRETS_DISABLED"),
+    errors.CharmRefused: (StatusCode.INVALID_ARGUMENT, "CHARM_REFUSED"),
+    errors.CommitRefused: (StatusCode.INVALID_ARGUMENT, "COMMIT_REFUSED"),
+    errors.EndpointMismatch: (StatusCode.FAILED_PRECONDITION, "ENDPOINT_MISMATCH"),
+    errors.NotLeader: (StatusCode.FAILED_PRECONDITION, "NOT_LEADER"),
+    errors.UnitInError: (StatusCode.FAILED_PRECONDITION, "UNIT_IN_ERROR"),
+    errors.MachineHasUnits: (StatusCode.FAILED_PRECONDITION, "MACHINE_HAS_UNITS"),
+    errors.NoAgent: (StatusCode.FAILED_PRECONDITION, "NO_AGENT"),
     errors.LostRace: (StatusCode.ABORTED, "LOST_RACE"),
     errors.Compacted: (StatusCode.OUT_OF_RANGE, "COMPACTED"),
     errors.OtherHistory: (StatusCode.OUT_OF_RANGE, "OTHER_HISTORY"),
@@ -60,6 +67,8 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"history_id": error.history_id}
         case errors.MachineBusy():
             return {"worker_id": error.worker_id, "workflow_id": error.held_by}
+        case errors.MachineHasUnits() | errors.NoAgent():
+            return {"worker_id": error.worker_id}
         case errors.OperationActive():
             return {"operation_id": error.operation_id}
         case errors.LeaseHeld():
@@ -82,6 +91,8 @@ def _details(error: errors.TinkwellError) -> tuple[any_pb2.Any, ...]:
         case (
             errors.IllegalTransition()
             | errors.MachineBusy()
+            | errors.MachineHasUnits()
+            | errors.NoAgent()
             | errors.LeaseHeld()
             | errors.LeaseLost()
             | errors.SecretsDisabled()

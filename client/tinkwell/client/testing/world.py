@@ -12,6 +12,9 @@ from tinkwell.client.template.model import Template
 from tinkwell.client.testing.lease import Ledger
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.release.book import ReleaseBook
+from tinkwell.client.testing.unit.book import UnitBook
+from tinkwell.client.unit import model as unit_model
+from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.value import shaped
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action, ActionStatus, LogLine, Workflow
@@ -20,21 +23,31 @@ from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.kinds import NodeState, ReleaseState
 from tinkwell.core.value import parse
 
-Resource = Hardware | Template | Workflow | Action | Chart | Release | Operation | Node | Step | LifecycleRun
+_Unit = (
+    unit_model.Namespace
+    | unit_model.Charm
+    | unit_model.Application
+    | unit_model.Unit
+    | UnitEvent
+    | unit_model.Relation
+    | unit_model.Storage
+)
+Resource = Hardware | Template | Workflow | Action | Chart | Release | Operation | Node | Step | LifecycleRun | _Unit
 R = TypeVar("R", bound=Resource)
 
 _STATE_WORD = {State.RUNNING: "STARTED", State.PENDING: "RETRYING"}
 _STATE_WORD_OF_NODE = {NodeState.INSTALLING: "STARTED", NodeState.REMOVING: "STARTED"}
 _TOLD_OF_RELEASE = (ReleaseState.DEPLOYED, ReleaseState.FAILED, ReleaseState.UNINSTALLED)
-_STATELESS = Hardware | Template | Chart | LifecycleRun
+_STATELESS = Hardware | Template | Chart | LifecycleRun | _Unit
 # They are deleted for good, and not by a mark.
-_PARTS = Action | Chart | Operation | Node | Step | LifecycleRun
+_PARTS = Action | Chart | Operation | Node | Step | LifecycleRun | _Unit
 # What events do not tell.
 _UNTOLD: dict[type, tuple[str, ...]] = {
     Chart: ("metadata", "warnings"),
     Operation: ("options",),
     Node: ("after", "steps"),
     Step: ("args",),
+    unit_model.Charm: ("profile", "endpoints", "storages", "options", "warnings"),
 }
 
 
@@ -51,6 +64,7 @@ class World:
         self.positions: dict[str, Position] = {}
         self.ledger = Ledger()
         self.releases = ReleaseBook()
+        self.units = UnitBook()
         self.lease_seconds = 30.0
         self._versions: dict[str, int] = {}  # of deleted resources too: a revived one goes on counting
 

@@ -42,10 +42,10 @@ class UnitClient:
                 for unit_id in unit_ids:
                     queue.add(unit_id)
 
-        At first all of its units are named. One that has nothing due may be named, one that has is never left out. It
-        serves the units on `machines`, ids of hardware, and with `anywhere` those that belong to none; `charm` is the
-        digest of the only one that it runs, `namespace` and `application` limit whose units it serves. The iterator
-        ends with an error when the connection does; then begin another one.
+        At first all of its units are named, also where there are none. One that has nothing due may be named, one that
+        has is never left out. It serves the units on `machines`, ids of hardware, and with `anywhere` those that belong
+        to none; `charm` is the digest of the only one that it runs, `namespace` and `application` limit whose units it
+        serves. The iterator ends with an error when the connection does; then begin another one.
         """
         wanted = [field.member(CharmKind, kind, f"kinds[{i}]") for i, kind in enumerate(kinds)]
         request = field.build(
@@ -62,7 +62,7 @@ class UnitClient:
         stream = self._caller.stream(self._stub.WatchUnits, request)
         try:
             while (answer := await stream.read()) is not None:
-                if answer.unit_ids:
+                if answer.unit_ids or answer.created:
                     yield tuple(answer.unit_ids)
         finally:
             stream.cancel()

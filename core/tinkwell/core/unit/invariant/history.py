@@ -246,7 +246,7 @@ class Gatherer:
             case RelationRecord():
                 self._take_relation(record)
             case StorageRecord():
-                if record.parent_id in self._applications:
+                if record.namespace == self._namespace:
                     self._history.storage.setdefault(record.name, []).append(record)
             case BagRecord():
                 if relation := self._relations.get(record.resource_id):

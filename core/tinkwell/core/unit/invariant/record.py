@@ -76,12 +76,11 @@ class EventRecord(Place):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitRecord(Place):
-    """A unit; `storage` is what was allotted to it."""
+    """A unit."""
 
     name: str
     namespace: str
     life: Life
-    storage: tuple[str, ...]
     is_forced: bool
 
 
@@ -125,6 +124,7 @@ class StorageRecord(Place):
     """An instance of storage, and the unit that it is for."""
 
     name: str
+    namespace: str
     unit: str
     life: Life
 
@@ -163,9 +163,12 @@ def _read(entry: Entry) -> Record | None:
         case "RELATION":
             return _relation(entry, entry.data)
         case "STORAGE":
-            life = Life(_text(entry.data, "life"))
             return StorageRecord(
-                **_place(entry), name=_text(entry.data, "name"), unit=_text(entry.data, "unit", ""), life=life
+                **_place(entry),
+                name=_text(entry.data, "name"),
+                namespace=_text(entry.data, "namespace"),
+                unit=_text(entry.data, "unit", ""),
+                life=Life(_text(entry.data, "life")),
             )
     return None
 
@@ -202,15 +205,11 @@ def _event(entry: Entry, data: JsonObject) -> EventRecord | None:
 
 
 def _unit(entry: Entry, data: JsonObject) -> UnitRecord:
-    storage = data.get("storage") or []
-    if not isinstance(storage, list):
-        raise TypeError("storage")
     return UnitRecord(
         **_place(entry),
         name=_text(data, "name"),
         namespace=_text(data, "namespace"),
         life=Life(_text(data, "life")),
-        storage=tuple(str(name) for name in storage),
         is_forced=data.get("forced") is True,
     )
 

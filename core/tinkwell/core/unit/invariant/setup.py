@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from tinkwell.core.unit.invariant.history import NEVER, History, Told, UnitHistory, at, first_dying
+from tinkwell.core.unit.invariant.history import NEVER, History, Told, UnitHistory, at
 from tinkwell.core.unit.invariant.violation import Violation, of
-from tinkwell.core.unit.kinds import EventKind
+from tinkwell.core.unit.kinds import EventKind, Life
 
 _K = EventKind
 # In the order in which they come: each of the setup's kinds, and its place.
@@ -44,9 +44,11 @@ def storage_comes_first(history: History) -> Iterator[Violation]:
         if index is None:
             continue
         attached = {one.record.storage for one in before}
-        for name in unit.records[0].storage:
-            gone = first_dying(record for record in history.storage.get(name, []) if record.unit in (unit.name, ""))
-            if name not in attached and gone > told[index].first_granted:
+        for name, records in history.storage.items():
+            last = at(records, told[index].first_granted - 1)
+            if last is None or last.is_deleted or last.unit != unit.name or last.life is not Life.ALIVE:
+                continue
+            if name not in attached:
                 yield of("I1", unit, told[index], f"{name} was not attached before it")
 
 
@@ -97,10 +99,14 @@ def relations_are_created_in_setup(history: History) -> Iterator[Violation]:
 
 
 def _is_visible(unit: UnitHistory, install: Told, created: int) -> bool:
-    """Return whether a relation was alive at the commit of `install`, on an endpoint of the charm that it saw."""
-    if created > install.revision or unit.application.records[0].revision > created:
+    """Return whether a relation was alive at the commit of `install`, on an endpoint of the charm that it ran on."""
+    records = unit.application.records
+    if created > install.revision or records[0].revision > created:
         return False
-    return created < unit.horizon(install.granted) or unit.application.at(created).charm == install.record.charm
+    ran_on = [one.revision for one in records if one.charm == install.record.charm and one.revision < install.granted]
+    then = unit.application.at(created)
+    # What a charm has related a later one has, too.
+    return bool(ran_on) and (created < ran_on[-1] or then.charm == install.record.charm)
 
 
 def leader_step_comes_once(history: History) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from tinkwell.core import errors
 from tinkwell.core.unit import effect, resolve
 from tinkwell.core.unit.invariant import Violation, audit
-from tinkwell.core.unit.kinds import EventKind, EventState, Profile
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
 from tinkwell.core.unit.ledger import Ledger
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
@@ -107,6 +107,14 @@ class World:
         """Say whether a workflow holds a unit's machine: then it gets no new events."""
         self._state.unit(unit).is_held = is_held
 
+    def place(self, unit: str, machine: str) -> None:
+        """Say on which machine a unit is, that was created without one."""
+        found = self._state.unit(unit)
+        found.machine = machine
+        for storage in self._state.storages_of(unit):
+            storage.machine = machine
+        log.write_unit(self._state, found)
+
     def tick(self, unit: str) -> None:
         """Say that `update-status` is due; what is due already is not due twice."""
         self._state.unit(unit).is_tick_due = True
@@ -201,10 +209,14 @@ class World:
         """Return every violation of an invariant; `is_at_rest` says that nothing is due any more."""
         return audit(self._state.log, namespace=self._state.namespace, is_at_rest=is_at_rest)
 
-    def is_at_rest(self) -> bool:
-        """Whether nothing is in flight and nothing is due."""
-        living = (unit for unit in self._state.units.values() if unit.life != "DEAD")
-        return not any(unit.running or self.due(unit.name) for unit in living)
+    def living(self) -> list[str]:
+        """Return the names of the units that are not DEAD."""
+        return [name for name, unit in self._state.units.items() if unit.life is not Life.DEAD]
+
+    def is_busy(self, unit: str) -> bool:
+        """Whether a unit has an event in flight or due, or is to go."""
+        found = self._state.unit(unit)
+        return found.running is not None or found.life is Life.DYING or self.due(unit) is not None
 
     def failed(self) -> list[str]:
         """Return the units of which an event is in ERROR."""

@@ -10,9 +10,7 @@ from tinkwell.core.unit.kinds import CharmKind, Owner
 from tinkwell.core.value import parse
 from tinkwell.server.unit.service.agent.serving import Offer
 from tinkwell.server.unit.service.agent.telling import Status
-from tinkwell.server.unit.service.delivery.record import Grant, Next, NoEvent, OwnRelation
-from tinkwell.server.unit.store.agent.own import Bag
-from tinkwell.server.unit.store.agent.told import NewLine
+from tinkwell.server.unit.service.delivery.record import Bag, Grant, NewLine, Next, NoEvent, OwnRelation
 
 _CHARM_KINDS = {application_pb.CharmKind.Value(f"CHARM_KIND_{kind.name}"): kind for kind in CharmKind}
 
@@ -27,9 +25,9 @@ def offer(request: pb.WatchUnitsRequest) -> Offer:
         kinds=[_CHARM_KINDS[number] for number in request.kinds],
         machines=list(request.machines),
         is_anywhere=request.is_anywhere,
-        charms=[request.charm] if request.charm else [],
+        charm=request.charm,
         namespace=request.namespace,
-        applications=[request.application] if request.application else [],
+        application=request.application,
     )
 
 

@@ -4,16 +4,15 @@ Never inside a grant, a commit or a request: who deletes has to wait for all who
 it must hold nothing else.
 """
 
-import asyncpg
-from sqlalchemy import exc
+import contextlib
 
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.store.agent import reap as store
 from tinkwell.server.unit.store.agent.reap import Kind
+from tinkwell.server.unit.store.delivery import LookAgain
 
 # In this order each makes the next one possible.
 _KINDS = (store.UNIT, store.RELATION, store.APPLICATION)
-_FOREIGN_KEY = "23503"
 
 
 class Reaping:
@@ -33,14 +32,6 @@ class Reaping:
             transaction.changed = False
             await store.reap(transaction, kind, id_)
 
-        try:
+        # Somebody refers to it meanwhile: it is found again when that has ended.
+        with contextlib.suppress(LookAgain):
             await self._database.write(work, actor=actor)
-        except (exc.IntegrityError, asyncpg.ForeignKeyViolationError) as error:
-            if not is_outrun(error):
-                raise
-
-
-def is_outrun(error: Exception) -> bool:
-    """Whether a row is referred to that is gone, or goes that is referred to, so that one has to look again."""
-    original = error.orig if isinstance(error, exc.DBAPIError) else error
-    return getattr(original, "sqlstate", None) == _FOREIGN_KEY

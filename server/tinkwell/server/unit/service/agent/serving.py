@@ -16,8 +16,6 @@ from tinkwell.server.unit.store.agent import hold
 from tinkwell.server.unit.store.agent.wake import Serving
 
 MAX_MACHINES = 1_000
-MAX_CHARMS = 100
-MAX_APPLICATIONS = 100
 _MAX_DIGEST_BYTES = 200
 
 
@@ -28,9 +26,9 @@ class Offer:
     kinds: Sequence[CharmKind]
     machines: Sequence[str] = ()
     is_anywhere: bool = False
-    charms: Sequence[str] = ()
+    charm: str = ""
     namespace: str = ""
-    applications: Sequence[str] = ()
+    application: str = ""
 
 
 class ServingService:
@@ -61,9 +59,9 @@ class ServingService:
                 kinds=frozenset(kind.value for kind in offer.kinds),
                 machines=frozenset(offer.machines),
                 is_anywhere=offer.is_anywhere,
-                charms=frozenset(offer.charms),
+                charms=frozenset(filter(None, [offer.charm])),
                 namespace=offer.namespace,
-                applications=frozenset(offer.applications),
+                applications=frozenset(filter(None, [offer.application])),
             )
             await hold.serve(transaction, serving)
             await hold.place(transaction, serving)
@@ -82,21 +80,16 @@ def _check(offer: Offer) -> Offer:
         checks.refuse("kinds", "is empty; name the kinds of charms that the agent runs")
     if not offer.machines and not offer.is_anywhere:
         checks.refuse("machines", "is empty; name machines, or set is_anywhere")
-    for field, given, most in (
-        ("machines", offer.machines, MAX_MACHINES),
-        ("charms", offer.charms, MAX_CHARMS),
-        ("applications", offer.applications, MAX_APPLICATIONS),
-    ):
-        if len(given) > most:
-            checks.refuse(field, f"there are {len(given):,}; at most {most:,} may be")
+    if len(offer.machines) > MAX_MACHINES:
+        checks.refuse("machines", f"there are {len(offer.machines):,}; at most {MAX_MACHINES:,} may be")
     checks.finish()
     machines = [
         checks.take(parse.parse_uuid, parse.child("machines", i), each) for i, each in enumerate(offer.machines)
     ]
-    for index, digest in enumerate(offer.charms):
-        checks.take(parse.parse_text, parse.child("charms", index), digest, max_bytes=_MAX_DIGEST_BYTES)
-    for index, application in enumerate(offer.applications):
-        checks.take(name.parse_application, parse.child("applications", index), application)
+    if offer.charm:
+        checks.take(parse.parse_text, "charm", offer.charm, max_bytes=_MAX_DIGEST_BYTES)
+    if offer.application:
+        checks.take(name.parse_application, "application", offer.application)
     if offer.namespace:
         checks.take(parse.parse_text, "namespace", offer.namespace, max_bytes=name.MAX_CHARACTERS)
     checks.finish()

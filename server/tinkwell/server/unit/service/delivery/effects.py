@@ -16,6 +16,7 @@ from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 from tinkwell.core.value import check, document, parse
 from tinkwell.server.database.database import Transaction
+from tinkwell.server.unit.service.delivery import storing
 from tinkwell.server.unit.store.agent import effect as store
 
 _MAX_KEY_BYTES = 1_000
@@ -68,6 +69,7 @@ async def write(transaction: Transaction, ground: Ground, given: Effects) -> Don
     bags = await _bags(transaction, checks, ground, given)
     state = await _state(transaction, checks, ground, given)
     _check_ports(checks, given)
+    await storing.check_room(transaction, checks, ground.unit_id, ground.event.seen.charm, given.storages)
     waiting = await store.notices(transaction, ground.unit_id)
     _check_notices(checks, ground, given, waiting)
     try:
@@ -83,6 +85,7 @@ async def write(transaction: Transaction, ground: Ground, given: Effects) -> Don
     if waiting or given.deferred:
         notices = {"consumed": given.consumed, "deferred": given.deferred}
         deferred = await store.write_notices(transaction, ground.unit_id, **notices)
+    await storing.write(transaction, ground.unit_id, ground.namespace, given.storages)
     return Done(_written(ground.view, changed), deferred, len(given.consumed))
 
 

@@ -8,6 +8,9 @@ from typing import TypeAlias
 from tinkwell.core.unit.kinds import Life, Phase, Profile
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.unit.store.agent.own import Bag, StoredNotice
+from tinkwell.server.unit.store.agent.told import NewLine
+
+__all__ = ["Bag", "Grant", "GrantedEvent", "NewLine", "Next", "NoEvent", "OwnRelation", "StoredNotice", "Why"]
 
 
 class Why(StrEnum):

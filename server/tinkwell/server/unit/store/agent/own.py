@@ -15,7 +15,8 @@ OWN = f"""
     SELECT u.namespace, coalesce(CAST(u.machine_id AS text), '') AS machine, c.kind,
            u.status_name, u.status_message, a.status_name AS application_status_name,
            a.status_message AS application_status_message, a.config_version,
-           coalesce((SELECT CAST(json_object_agg(o.key, coalesce(a.config -> o.key, o.value -> 'default') ORDER BY o.key) AS text)
+           coalesce((SELECT CAST(json_object_agg(o.key, coalesce(a.config -> o.key, o.value -> 'default')
+                                                 ORDER BY o.key) AS text)
                        FROM json_each(coalesce(c.manifest #> '{{config,options}}', '{{}}')) o
                       WHERE coalesce(a.config -> o.key, o.value -> 'default') IS NOT NULL), '{{}}') AS config,
            coalesce((SELECT CAST(s.data AS text) FROM unit_state s WHERE s.unit_id = u.id), '{{}}') AS state,
@@ -23,7 +24,8 @@ OWN = f"""
                        'handler', n.handler, 'event', CAST(n.event AS text), 'ordinal', n.ordinal,
                        'attempts', n.attempts) ORDER BY n.id), '[]') AS text)
               FROM deferred_notice n WHERE n.unit_id = u.id) AS notices,
-           (SELECT CAST(coalesce(json_agg(json_build_array(p.protocol, p.number) ORDER BY p.protocol, p.number), '[]') AS text)
+           (SELECT CAST(coalesce(json_agg(json_build_array(p.protocol, p.number) ORDER BY p.protocol, p.number),
+                                 '[]') AS text)
               FROM port p WHERE p.unit_id = u.id) AS ports,
            (SELECT CAST(coalesce(json_agg(json_build_object(
                        'number', r.number, 'interface', r.interface, 'owner', b.owner, 'data', b.data,

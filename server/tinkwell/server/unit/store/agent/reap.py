@@ -8,6 +8,7 @@ lock is there still holds when the row is deleted, together with all that goes w
 import dataclasses
 
 from tinkwell.server.database.database import Fetch, Transaction
+from tinkwell.server.unit.store.delivery.look_again import look_again
 
 _UNIT_IS_DONE = "u.life = 'DEAD' AND NOT EXISTS (SELECT FROM unit_member m WHERE m.member_id = u.id)"
 _RELATION_IS_DONE = """
@@ -74,7 +75,8 @@ async def find(fetch: Fetch, kind: Kind) -> list[str]:
 
 
 async def reap(transaction: Transaction, kind: Kind, id_: str) -> None:
-    """Delete it, unless it is needed again or somebody else was faster."""
-    if await transaction.fetch(kind.lock, id_):
-        for statement in kind.deletes:
-            await transaction.fetch(statement, id_)
+    """Delete it, unless it is needed again or somebody else was faster. Raises `LookAgain` where it is referred to."""
+    with look_again():
+        if await transaction.fetch(kind.lock, id_):
+            for statement in kind.deletes:
+                await transaction.fetch(statement, id_)

@@ -4,13 +4,13 @@ Who calls these has locked the unit's row (`lock`), and before that the applicat
 where it has to; see `lock`. What is read is read by one statement, after the locks.
 """
 
-from tinkwell.server.unit.store.delivery.apply import apply
+from tinkwell.server.unit.store.delivery.change import apply
 from tinkwell.server.unit.store.delivery.event import end_event, retry_event, retry_in, take_over, write_event
-from tinkwell.server.unit.store.delivery.load import load
 from tinkwell.server.unit.store.delivery.lock import lock_application, lock_relation, lock_unit
 from tinkwell.server.unit.store.delivery.look_again import LookAgain
 from tinkwell.server.unit.store.delivery.row import ApplicationRow, EventRow, Loaded, NewEvent, Settings, UnitRow
-from tinkwell.server.unit.store.delivery.save import save
+from tinkwell.server.unit.store.delivery.state import load
+from tinkwell.server.unit.store.delivery.told import save
 
 __all__ = [
     "ApplicationRow",

@@ -26,8 +26,8 @@ _UNIT = """
 """
 _APPLICATION = """
     a.name AS application, a.life AS application_life, a.profile, a.charm, c.kind AS charm_kind, a.config_version,
-    a.leader, coalesce(w.name, '') AS leader_name, a.term, a.announced_term, a.removal_actor AS application_removal_actor, n.update_status_seconds,
-    n.event_timeout_seconds, n.is_retrying
+    a.leader, coalesce(w.name, '') AS leader_name, a.term, a.announced_term,
+    a.removal_actor AS application_removal_actor, n.update_status_seconds, n.event_timeout_seconds, n.is_retrying
 """
 EVENT = """
     CAST(e.id AS text) AS event_id, e.ordinal, e.attempt, e.state, e.kind, e.relation, e.endpoint,
@@ -50,19 +50,18 @@ _TOLD = """
        FROM unit_relation t JOIN relation r ON r.id = t.relation_id
       WHERE t.unit_id = u.id) AS told
 """
-# Who leaves owes a relation what it was told of it and has not been told the end of. Of all others nobody asks.
+# Who leaves owes a relation the end of what it was told: as long as it is IN, and in a peer relation as long as it
+# refers to anybody. Of all others nobody asks.
 _OWES = """
-    (EXISTS (SELECT FROM unit_member k
-              WHERE k.unit_id = x.id AND k.relation_id = r.id AND NOT k.is_older)
-     OR NOT r.is_peer AND EXISTS (SELECT FROM unit_relation k
-                                   WHERE k.unit_id = x.id AND k.relation_id = r.id AND k.is_created
-                                     AND NOT k.is_broken))
+    x.life = 'DYING'
+    AND CASE WHEN r.is_peer THEN EXISTS (SELECT FROM unit_member k WHERE k.unit_id = x.id AND k.relation_id = r.id)
+             ELSE m.membership = 'IN' END
 """
 # What units of one application see of each other where Juju shows them nothing is left out, for there may be very many.
 _MEMBERS = f"""
     (SELECT json_agg(json_build_array(
             x.name, xa.name, coalesce(b.version, 0), m.entered, m.membership, x.life <> 'ALIVE',
-            x.life = 'DYING' AND m.membership <> 'LEFT' AND {_OWES}, x.is_forced))
+            {_OWES}, x.is_forced))
        FROM relation_member m
        JOIN unit x ON x.id = m.unit_id
        JOIN application xa ON xa.id = x.application_id

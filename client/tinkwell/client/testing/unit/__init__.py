@@ -1,0 +1,1 @@
+"""Applications and units of the fake server, over the core's world."""

@@ -1,0 +1,278 @@
+"""What the fake server answers of a namespace, as messages."""
+
+import json
+
+from tinkwell.api.v1 import application_service_pb2 as pb
+from tinkwell.api.v1 import unit_service_pb2
+from tinkwell.client.testing import encode
+from tinkwell.client.testing.unit.book import Room, StoredCharm
+from tinkwell.client.unit import message
+from tinkwell.client.unit.model import Charm
+from tinkwell.core.charm import config
+from tinkwell.core.unit import name
+from tinkwell.core.unit.kinds import EventState, Life, Profile
+from tinkwell.core.unit.view import View
+from tinkwell.core.unit.world import Application, Relation, Running, Storage
+from tinkwell.core.unit.world import Unit as WorldUnit
+from tinkwell.core.value import document
+
+_URGENCY = ("error", "blocked", "waiting", "maintenance", "active", "unknown")
+
+
+def charm(source: Charm) -> pb.Charm:
+    """Write a charm."""
+    target = pb.Charm(
+        id=source.id,
+        digest=source.digest,
+        name=source.name,
+        summary=source.summary,
+        kind=message.CHARM_KINDS.number(source.kind),
+        profile=message.PROFILES.number(source.profile) if source.profile else pb.UNIT_PROFILE_UNSPECIFIED,
+        size=source.size,
+        version=source.version,
+        warnings=source.warnings,
+    )
+    for endpoint in source.endpoints:
+        encode.fill(target.endpoints.add(), endpoint)
+    for storage_ in source.storages:
+        encode.fill(target.storages.add(), storage_)
+    for option in source.options:
+        values = {key: getattr(option, key) for key in ("default", "minimum", "maximum")}
+        texts = {key: json.dumps(value) for key, value in values.items() if value is not None}
+        target.options.add(name=option.name, type=option.type, description=option.description, **texts)
+    _stamp(target, source.created_at, source.updated_at)
+    return target
+
+
+def application(room: Room, source: Application, *, with_config: bool) -> pb.Application:
+    """Write an application."""
+    stamp = room.stamp(source.id)
+    units = [each for each in room.world.units.values() if each.application == source.name and each.life != "DEAD"]
+    target = pb.Application(
+        id=source.id,
+        namespace=room.namespace,
+        name=source.name,
+        life=message.LIVES.number(source.life),
+        charm=source.charm.digest,
+        charm_name=source.charm.name,
+        kind=message.CHARM_KINDS.number(source.charm.kind),
+        profile=message.PROFILES.number(source.profile),
+        config=document.dump_json(source.config) if with_config else "",
+        config_version=source.config_version,
+        leader=source.leader,
+        term=source.term,
+        announced_term=source.announced_term,
+        units=len(units),
+        status=_application_status(room, source, units),
+        version=stamp.version,
+    )
+    _stamp(target, stamp.created_at, stamp.updated_at)
+    return target
+
+
+def unit(room: Room, source: WorldUnit, *, has_agent: bool, with_settled: bool) -> pb.Unit:
+    """Write a unit."""
+    stamp, owner = room.stamp(source.id), room.world.applications[source.application]
+    target = pb.Unit(
+        id=source.id,
+        application_id=owner.id,
+        namespace=room.namespace,
+        name=source.name,
+        number=name.number_of(source.name),
+        life=message.LIVES.number(source.life),
+        phase=message.PHASES.number(source.phase),
+        machine=source.machine,
+        is_anywhere=source.id in room.anywhere,
+        is_leader=owner.leader == source.name,
+        status=status(room, source),
+        workload_version=source.workload_version,
+        charm=source.code,
+        storages=[each.name for each in room.world.storages.values() if each.unit == source.name],
+        ports=[pb.Port(protocol=each.protocol, number=each.number) for each in sorted(source.ports, key=str)],
+        is_agent_alive=has_agent,
+        last_ordinal=source.next_ordinal - 1,
+        version=stamp.version,
+    )
+    if source.running is not None:
+        target.event.CopyFrom(event(room, source.running))
+    if with_settled and source.life is not Life.DEAD:
+        target.is_settled = source.running is None and room.world.due(source.name) is None
+    _stamp(target, stamp.created_at, stamp.updated_at)
+    return target
+
+
+def status(room: Room, source: WorldUnit) -> pb.UnitStatus:
+    """Write what a unit says of itself, or that its event has failed."""
+    running = source.running
+    if running is not None and running.state is EventState.ERROR:
+        return pb.UnitStatus(name="error", message=running.message)
+    return pb.UnitStatus(name=source.status[0], message=source.status[1])
+
+
+def event(room: Room, source: Running) -> pb.UnitEvent:
+    """Write an event of a unit."""
+    told = source.event
+    target = pb.UnitEvent(
+        id=source.id,
+        unit=source.unit,
+        kind=told.kind,
+        name=told.name,
+        ordinal=source.ordinal,
+        attempt=source.attempt,
+        state=message.EVENT_STATES.number(source.state),
+        phase=message.PHASES.number(source.phase),
+        storage=told.storage,
+        is_mirrored=told.is_mirrored,
+        is_echo=told.is_echo,
+        seen=pb.UnitEventSeen(config=told.seen.config, charm=told.seen.charm, term=told.seen.term, bag=told.seen.bag),
+        reason=source.reason or "",
+        leaving=source.leaving or "",
+        actor=source.actor,
+        message=source.message,
+        deferred=source.deferred,
+        consumed=source.consumed,
+    )
+    if told.relation:
+        relation_ = room.world.relations.get(told.relation)
+        target.relation.CopyFrom(
+            pb.UnitEventRelation(
+                number=told.relation,
+                endpoint=told.endpoint,
+                is_peer=relation_ is not None and relation_.is_peer,
+                application=told.application,
+                unit=told.unit,
+                departing_unit=told.departing_unit,
+            )
+        )
+    retry_at = room.retry_at.get(source.unit) if source.state is EventState.ERROR else None
+    for field, moment in (
+        ("started_at", room.started.get(source.id)),
+        ("finished_at", room.finished.get(source.id) if source.state is not EventState.RUNNING else None),
+        ("retry_at", retry_at),
+    ):
+        if moment is not None:
+            getattr(target, field).FromDatetime(moment)
+    return target
+
+
+def relation(room: Room, source: Relation, *, with_bags: bool = False) -> pb.Relation:
+    """Write a relation."""
+    stamp = room.stamp(source.id)
+    target = pb.Relation(
+        id=source.id,
+        namespace=room.namespace,
+        number=source.number,
+        interface=source.interface,
+        is_peer=source.is_peer,
+        life=message.LIVES.number(source.life),
+        ends=[pb.RelationEnd(application=one, endpoint=endpoint) for one, endpoint in source.ends.items()],
+        version=stamp.version,
+    )
+    for owner in sorted(source.bags) if with_bags else ():
+        target.bags.add(owner=owner, data=source.bags[owner].data, version=source.bags[owner].version)
+    _stamp(target, stamp.created_at, stamp.updated_at)
+    return target
+
+
+def storage(room: Room, source: Storage) -> pb.Storage:
+    """Write a storage."""
+    stamp = room.stamp(source.id)
+    owner = room.world.applications.get(source.application)
+    target = pb.Storage(
+        id=source.id,
+        application_id=owner.id if owner is not None else "",
+        namespace=room.namespace,
+        name=source.name,
+        life=message.LIVES.number(source.life),
+        unit=source.unit,
+        is_attached=source.is_attached,
+        machine=source.machine,
+        version=stamp.version,
+    )
+    _stamp(target, stamp.created_at, stamp.updated_at)
+    return target
+
+
+def notices(room: Room, source: WorldUnit) -> list[pb.Notice]:
+    """Write the notices of a unit."""
+    found = []
+    for each in source.notices:
+        waiting = room.notices[source.name, each]
+        target = pb.Notice(ordinal=each.ordinal, handler=each.handler, event=each.event, attempts=waiting.attempts)
+        target.created_at.FromDatetime(waiting.created_at)
+        found.append(target)
+    return found
+
+
+def grant(room: Room, source: WorldUnit, running: Running, stored: StoredCharm) -> unit_service_pb2.Grant:
+    """Write an event to run, with what its unit may know."""
+    world, owner = room.world, room.world.applications[source.application]
+    view = world.view(source.name)
+    effective = config.effective(stored.manifest.options, owner.config)
+    return unit_service_pb2.Grant(
+        event=event(room, running),
+        timeout_seconds=3600.0,
+        unit_id=source.id,
+        unit=source.name,
+        application=owner.name,
+        namespace=room.namespace,
+        profile=message.PROFILES.number(Profile(owner.profile)),
+        kind=message.CHARM_KINDS.number(stored.charm.kind),
+        charm=running.event.seen.charm or source.code or owner.charm.digest,
+        config=document.dump_json(effective),
+        config_version=owner.config_version,
+        leadership=unit_service_pb2.Leadership(
+            is_leader=view.leads, term=owner.term, remaining_seconds=30.0 if view.leads else 0.0, leader=view.leader
+        ),
+        relations=[_relation(room, source, view, number) for number in _told(source, view, running)],
+        storages=[
+            unit_service_pb2.GrantStorage(name=each.name, is_attached=each.is_attached)
+            for each in world.storages.values()
+            if each.unit == source.name
+        ],
+        state=source.state,
+        deferred=notices(room, source),
+        ports=[pb.Port(protocol=each.protocol, number=each.number) for each in sorted(source.ports, key=str)],
+        status=pb.UnitStatus(name=source.status[0], message=source.status[1]),
+        application_status=message.to_status(room.statuses.get(owner.name)),
+        machine=source.machine,
+    )
+
+
+def _told(source: WorldUnit, view: View, running: Running) -> list[int]:
+    """Return the relations that a unit was told of, and the one that it is being told of."""
+    known = {number for number, told in source.ledger.relations.items() if not told.broken}
+    return sorted(number for number in view.relations if number in known or number == running.event.relation)
+
+
+def _relation(room: Room, source: WorldUnit, view: View, number: int) -> unit_service_pb2.GrantRelation:
+    seen, kept = view.relations[number], room.world.relations[number]
+    bags = {owner: room.world.bag(number, owner) for owner in (source.name, source.application)}
+    target = unit_service_pb2.GrantRelation(
+        number=number,
+        endpoint=seen.endpoint,
+        interface=kept.interface,
+        is_peer=seen.is_peer,
+        life=message.LIVES.number(seen.life),
+        application=seen.application,
+        members=sorted((each for each, member in seen.members.items() if member.is_visible), key=name.order),
+        own=pb.Bag(owner=source.name, data=bags[source.name], version=kept.version(source.name)),
+    )
+    if view.leads or seen.is_peer:
+        own = pb.Bag(owner=source.application, data=bags[source.application], version=kept.version(source.application))
+        target.own_application.CopyFrom(own)
+    return target
+
+
+def _application_status(room: Room, source: Application, units: list[WorldUnit]) -> pb.UnitStatus:
+    said = room.statuses.get(source.name)
+    if said is not None:
+        return pb.UnitStatus(name=said.name, message=said.message)
+    found = [status(room, each) for each in units]
+    return min(found, key=lambda each: _URGENCY.index(each.name), default=pb.UnitStatus(name="unknown"))
+
+
+def _stamp(target: object, created_at: object, updated_at: object) -> None:
+    for field, moment in (("created_at", created_at), ("updated_at", updated_at)):
+        if moment is not None:
+            getattr(target, field).FromDatetime(moment)

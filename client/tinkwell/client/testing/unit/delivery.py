@@ -1,0 +1,306 @@
+"""How agents of the fake server get the events of units, by the rules of the core, and say what became of them.
+
+Leases are those of the fake server: they are over when a test says so, and a leader's term ends with its lease at once.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from tinkwell.api.v1 import application_service_pb2
+from tinkwell.api.v1 import unit_service_pb2 as pb
+from tinkwell.client.testing.unit import answer
+from tinkwell.client.testing.unit.book import Room, Serves, UnitBook, Waiting
+from tinkwell.client.testing.world import World
+from tinkwell.client.unit.model import UnitStatus
+from tinkwell.core import errors
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.lease.lease import Reporter
+from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner
+from tinkwell.core.unit.world import Running
+from tinkwell.core.unit.world import Unit as WorldUnit
+
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 5.0, 300.0
+
+
+class Delivery:
+    """Grants, commits and fails events."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._book: UnitBook = world.units
+
+    def reporter(self, lease_token: int) -> Reporter:
+        """Find out who asks. Raises `errors.LeaseLost` for a lease that is over."""
+        found = self._world.ledger.reporter(lease_token)
+        if found.lease is None or not found.lease.is_live:
+            raise errors.LeaseLost(lease_token)
+        return found
+
+    def serves(self, room: Room, unit: WorldUnit, by: Serves) -> bool:
+        """Whether an agent serves a unit that has its place."""
+        kind = room.world.applications[unit.application].charm.kind
+        if kind not in by.kinds or by.namespace not in ("", room.namespace):
+            return False
+        if by.application not in ("", unit.application):
+            return False
+        return by.is_anywhere if unit.id in room.anywhere else unit.machine in by.machines
+
+    def served(self, lease_id: str) -> list[tuple[Room, WorldUnit]]:
+        """Return the units that the agent of a lease serves; those that wait for a place get one."""
+        by = self._book.agents[lease_id]
+        found = []
+        for room in self._book.all_rooms():
+            for unit in room.world.units.values():
+                if unit.life is Life.DEAD:
+                    continue
+                if not unit.machine and unit.id not in room.anywhere:
+                    self._place(room, unit, by)
+                if self.serves(room, unit, by):
+                    found.append((room, unit))
+        return found
+
+    def place(self) -> None:
+        """Give units that wait for a place one, where an agent that is alive serves it."""
+        for lease_id in self._book.agents:
+            if self._is_live(lease_id):
+                self.served(lease_id)
+        for room in self._book.all_rooms():
+            room.tell()
+
+    def has_agent(self, room: Room, unit: WorldUnit) -> bool:
+        """Whether an agent that is alive serves a unit."""
+        live = (by for lease_id, by in self._book.agents.items() if self._is_live(lease_id))
+        return any(self.serves(room, unit, by) for by in live)
+
+    def is_due(self, room: Room, unit: WorldUnit) -> bool:
+        """Whether a unit may have something to run that does not run."""
+        running = unit.running
+        if running is None:
+            return room.world.due(unit.name) is not None or self._is_tick(room, unit)
+        return running.is_lost or (running.state is EventState.ERROR and self._may_retry(room, unit))
+
+    def next_event(self, lease_token: int, unit_id: str) -> pb.NextEventResponse:
+        """Grant a unit's next event, or say why there is none."""
+        reporter = self.reporter(lease_token)
+        found = self._book.find(lambda unit: unit.id == unit_id)
+        if found is None:
+            return _none(pb.NO_EVENT_REASON_GONE)
+        room, unit = found
+        self._hear()
+        self._judge_hold(room, unit, reporter)
+        by = self._book.agents.get(reporter.lease_id)
+        if by is not None and by.charm and by.charm != self._wanted_charm(room, unit):
+            return _none(pb.NO_EVENT_REASON_OTHER_CHARM)
+        room.holders[unit.id] = reporter.lease_id
+        if self._is_tick(room, unit):
+            room.world.tick(unit.name)
+        granted = room.world.grant(unit.name, may_retry=self._may_retry(room, unit))
+        return self._answer(room, unit, granted, lease_token)
+
+    def commit(self, request: pb.CommitEventRequest) -> pb.CommitEventResponse:
+        """End an event, and grant the next one."""
+        reporter = self.reporter(request.lease_token)
+        former = self._former(request.event_id, request.attempt)
+        if former is not None:
+            return pb.CommitEventResponse(next=former)
+        room, unit, running = self._running(reporter, request.event_id, request.attempt)
+        effects = _effects(request.effects)
+        self._hear()
+        try:
+            started = room.world.commit(unit.name, effects)
+        except errors.CommitRefused:
+            self._plan_retry(room, unit)
+            raise
+        finally:
+            room.tell()
+        self._count_notices(room, unit)
+        if running.event.kind in (EventKind.START, EventKind.UPDATE_STATUS):
+            seconds = self._book.namespaces[room.namespace].update_status_seconds
+            room.tick_at[unit.name] = room.now() + timedelta(seconds=seconds)
+        following = self._answer(room, unit, started, 0 if request.is_last else request.lease_token)
+        if request.is_last:
+            following = _none(pb.NO_EVENT_REASON_NOTHING_DUE)
+        room.answers[request.event_id, request.attempt] = following
+        return pb.CommitEventResponse(next=following)
+
+    def fail(self, request: pb.FailEventRequest) -> pb.FailEventResponse:
+        """End an attempt without success."""
+        reporter = self.reporter(request.lease_token)
+        room, unit, _ = self._running(reporter, request.event_id, request.attempt)
+        if request.is_lost:
+            room.world.lose(unit.name)
+        else:
+            room.world.fail(unit.name, request.message)
+        if unit.name in room.world.failed():
+            self._plan_retry(room, unit)
+        room.tell()
+        return pb.FailEventResponse(next=self.next_event(request.lease_token, unit.id))
+
+    def read_bag(self, request: pb.ReadBagRequest) -> pb.ReadBagResponse:
+        """Read a bag that the unit may read. Raises `errors.NotFound` for any other."""
+        reporter = self.reporter(request.lease_token)
+        room, unit, _ = self._running(reporter, request.event_id, 0)
+        relation = room.world.view(unit.name).relations.get(request.relation)
+        known = {unit.name, unit.application}
+        if relation is not None:
+            known |= {relation.application, *relation.members}
+        if relation is None or request.owner not in known:
+            raise errors.NotFound("BAG", f"{request.owner} in relation {request.relation}")
+        kept = room.world.relations[request.relation]
+        data = room.world.bag(request.relation, request.owner)
+        bag = application_service_pb2.Bag(owner=request.owner, data=data, version=kept.version(request.owner))
+        return pb.ReadBagResponse(bag=bag)
+
+    def set_status(self, request: pb.SetStatusRequest) -> None:
+        """Take what a unit says of itself. Raises `errors.NotLeader`."""
+        self.reporter(request.lease_token)
+        room, unit = self._find(request.unit_id)
+        if request.HasField("application_status"):
+            view = room.world.view(unit.name)
+            if not view.leads:
+                raise errors.NotLeader(unit.name, leader=view.leader)
+            said = request.application_status
+            room.statuses[unit.application] = UnitStatus(said.name, said.message)
+        if request.HasField("workload_version"):
+            unit.workload_version = request.workload_version
+        if request.HasField("status"):
+            room.world.set_status(unit.name, request.status.name, request.status.message)
+        room.tell()
+
+    def _find(self, unit_id: str) -> tuple[Room, WorldUnit]:
+        found = self._book.find(lambda unit: unit.id == unit_id)
+        if found is None:
+            raise errors.NotFound(ResourceType.UNIT, unit_id)
+        return found
+
+    def _running(self, reporter: Reporter, event_id: str, attempt: int) -> tuple[Room, WorldUnit, Running]:
+        """Find the event that runs. Raises `errors.LeaseLost` where the reporter's attempt is not the one that runs."""
+        found = self._book.find(lambda unit: unit.running is not None and unit.running.id == event_id)
+        lost = errors.LeaseLost(reporter.token, "the attempt that it reports on is not the one that runs")
+        if found is None:
+            raise lost
+        room, unit = found
+        running = unit.running
+        assert running is not None
+        is_current = running.state is EventState.RUNNING and attempt in (0, running.attempt)
+        if not is_current or room.holders.get(unit.id) != reporter.lease_id:
+            raise lost
+        return room, unit, running
+
+    def _former(self, event_id: str, attempt: int) -> pb.NextEventResponse | None:
+        for room in self._book.rooms.values():
+            found = room.answers.get((event_id, attempt))
+            if isinstance(found, pb.NextEventResponse):
+                return found
+        return None
+
+    def _judge_hold(self, room: Room, unit: WorldUnit, reporter: Reporter) -> None:
+        """Take over what runs under a lease that is over, or under a former token, as a lost attempt."""
+        running = unit.running
+        holder = room.holders.get(unit.id, "")
+        if holder and holder != reporter.lease_id and self._is_live(holder):
+            raise errors.LeaseHeld("unit", unit.id)
+        if running is None or running.state is not EventState.RUNNING or running.is_lost:
+            return
+        if room.tokens.get(running.id, 0) not in (0, reporter.token):
+            room.world.lose(unit.name)
+            if unit.name in room.world.failed():
+                self._plan_retry(room, unit)
+
+    def _answer(self, room: Room, unit: WorldUnit, granted: Running | None, token: int) -> pb.NextEventResponse:
+        room.tell()
+        if granted is not None:
+            room.tokens[granted.id] = token
+            digest = granted.event.seen.charm or unit.code or room.world.applications[unit.application].charm.digest
+            return pb.NextEventResponse(grant=answer.grant(room, unit, granted, self._book.charm(digest)))
+        if self._book.find(lambda each: each.id == unit.id) is None:
+            return _none(pb.NO_EVENT_REASON_GONE)
+        if unit.name in room.world.failed():
+            at = room.retry_at.get(unit.name)
+            return _none(pb.NO_EVENT_REASON_IN_ERROR, None if at is None else (at - room.now()).total_seconds())
+        if unit.is_held:
+            return _none(pb.NO_EVENT_REASON_MACHINE_HELD)
+        # The setup's leader step is granted by the call that elects first.
+        is_waiting = room.world.due(unit.name) is not None
+        tick = room.tick_at.get(unit.name)
+        left = 0.0 if is_waiting else None if tick is None else (tick - room.now()).total_seconds()
+        return _none(pb.NO_EVENT_REASON_NOTHING_DUE, left)
+
+    def _wanted_charm(self, room: Room, unit: WorldUnit) -> str:
+        if unit.running is not None:
+            return unit.running.event.seen.charm
+        due = room.world.due(unit.name)
+        wanted = due.seen.charm if due is not None else unit.code
+        return wanted or room.world.applications[unit.application].charm.digest
+
+    def _hear(self) -> None:
+        """Have the worlds know which units have an agent that is alive."""
+        for room in self._book.rooms.values():
+            for unit in list(room.world.units.values()):
+                if unit.life is not Life.DEAD:
+                    (room.world.hear if self.has_agent(room, unit) else room.world.silence)(unit.name)
+
+    def _place(self, room: Room, unit: WorldUnit, by: Serves) -> None:
+        if not by.machines or room.world.applications[unit.application].charm.kind not in by.kinds:
+            return
+        taken = [each.machine for each in room.world.units.values()]
+        room.world.place(unit.name, min(sorted(by.machines), key=taken.count))
+
+    def _is_live(self, lease_id: str) -> bool:
+        lease = self._world.ledger.lease(lease_id)
+        return lease is not None and lease.is_live
+
+    def _is_tick(self, room: Room, unit: WorldUnit) -> bool:
+        at = room.tick_at.get(unit.name)
+        return at is not None and at <= room.now() and unit.life is Life.ALIVE
+
+    def _may_retry(self, room: Room, unit: WorldUnit) -> bool:
+        at = room.retry_at.get(unit.name)
+        return at is not None and at <= room.now()
+
+    def _plan_retry(self, room: Room, unit: WorldUnit) -> None:
+        room.retry_at[unit.name] = None
+        if self._book.namespaces[room.namespace].retrying and unit.running is not None:
+            seconds = min(_FIRST_RETRY_SECONDS * 2 ** (unit.running.attempt - 1), _LONGEST_RETRY_SECONDS)
+            room.retry_at[unit.name] = room.now() + timedelta(seconds=seconds)
+
+    def _count_notices(self, room: Room, unit: WorldUnit) -> None:
+        """Count a try for each notice that waits: a unit's event tries all of them."""
+        former = {each: room.notices.pop((unit.name, each), None) for each in unit.notices}
+        for each, waiting in former.items():
+            found = Waiting(1, room.now()) if waiting is None else Waiting(waiting.attempts + 1, waiting.created_at)
+            room.notices[unit.name, each] = found
+
+
+def _effects(source: pb.Effects) -> Effects:
+    return Effects(
+        term=source.term,
+        bags=tuple(
+            BagEdit(
+                relation=each.relation,
+                owner=Owner.APPLICATION if each.is_application else Owner.UNIT,
+                edits=_edits(each.edits),
+            )
+            for each in source.bags
+        ),
+        state=_edits(source.state),
+        opened=tuple(Port(protocol=each.protocol, number=each.number) for each in source.opened),
+        closed=tuple(Port(protocol=each.protocol, number=each.number) for each in source.closed),
+        storages=tuple(StorageRequest(storage=each.name, count=each.count) for each in source.storages),
+        deferred=_notices(source.deferred),
+        consumed=_notices(source.consumed),
+    )
+
+
+def _edits(source: Iterable[pb.KeyEdit]) -> dict[str, str | None]:
+    return {each.key: each.value if each.HasField("value") else None for each in source}
+
+
+def _notices(source: Iterable[application_service_pb2.Notice]) -> tuple[Notice, ...]:
+    return tuple(Notice(ordinal=each.ordinal, handler=each.handler, event=each.event) for each in source)
+
+
+def _none(reason: pb.NoEventReason.ValueType, due_in: float | None = None) -> pb.NextEventResponse:
+    seconds = None if due_in is None else max(due_in, 0.0)
+    return pb.NextEventResponse(none=pb.NoEvent(reason=reason, due_in_seconds=seconds))

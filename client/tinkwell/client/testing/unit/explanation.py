@@ -1,0 +1,31 @@
+"""Why a unit of the fake server is as it is."""
+
+from tinkwell.api.v1 import application_service_pb2 as pb
+from tinkwell.client.testing.unit import answer
+from tinkwell.client.testing.unit.book import Room
+from tinkwell.core.unit import explanation
+from tinkwell.core.unit.advance import advance
+from tinkwell.core.unit.kinds import EventState
+from tinkwell.core.unit.world import Unit as WorldUnit
+
+_MOST = 20
+
+
+def explain(room: Room, unit: WorldUnit, told: pb.Unit) -> pb.ExplainUnitResponse:
+    """Say what a unit does or has failed in, and what is due after that."""
+    view, running = room.world.view(unit.name), unit.running
+    ledger = unit.ledger if running is None else advance(unit.ledger, running.event, view)
+    behind = [each.name for each in explanation.upcoming(ledger, view, most=_MOST)]
+    advice = ""
+    if running is None:
+        sentence = f"{unit.name} has {'something' if behind else 'nothing'} to run"
+    else:
+        event = f"{unit.name} #{running.ordinal} {running.event.name}"
+        sentence = f"{event} runs, try {running.attempt}"
+        if running.state is EventState.ERROR:
+            times = "once" if running.attempt == 1 else f"{running.attempt} times"
+            sentence = f"{event} failed {times}: {running.message}"
+            advice = f"tinkwell unit resolve {unit.name}, or with --skip to leave it out"
+    return pb.ExplainUnitResponse(
+        unit=told, sentence=sentence, behind=behind, deferred=answer.notices(room, unit), advice=advice
+    )

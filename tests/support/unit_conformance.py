@@ -1,0 +1,616 @@
+"""What every server answers about applications, to operators and to the agents of their units."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import cast
+
+import pytest
+
+from support.client_conformance import machine
+from support.waiting import eventually
+from tinkwell.client import (
+    Client,
+    DeferredNotice,
+    Grant,
+    NoEvent,
+    NoEventReason,
+    Unit,
+    UnitLogLine,
+    UnitStatus,
+    errors,
+)
+from tinkwell.core.charm import package
+from tinkwell.core.charm.package import NewFile
+from tinkwell.core.unit import notice
+from tinkwell.core.unit.effect import NO_EFFECTS, BagEdit, Effects, Notice
+from tinkwell.core.unit.kinds import EventState, Life, Owner, Phase
+
+Check = Callable[[Client], Awaitable[None]]
+CHECKS: list[Check] = []
+
+WEB = """\
+name: web
+summary: Serves a page
+requires:
+  db: {interface: sql}
+peers:
+  cluster: {interface: web}
+config:
+  options:
+    workers: {type: int, default: 2, minimum: 1}
+    title: {type: string}
+storage:
+  data: {type: filesystem, multiple: {range: 0-}}
+"""
+PG = """\
+name: pg
+provides:
+  db: {interface: sql}
+"""
+_SETUP = ["install", "leader-elected", "config-changed", "start"]
+
+Handler = Callable[[Grant], Effects | str]
+
+
+def check(function: Check) -> Check:
+    """Add a check."""
+    CHECKS.append(function)
+    return function
+
+
+def charm(manifest: str, **files: str) -> bytes:
+    """Pack a charm of scripts."""
+    hooks = [NewFile(f"hooks/{name}", text.encode(), is_executable=True) for name, text in files.items()]
+    return package.pack([NewFile("charm.yaml", manifest.encode()), *hooks])
+
+
+class Agent:
+    """Runs the events of units, also of those on no machine: a handler gives effects, or why it has failed."""
+
+    def __init__(self, client: Client, token: int, machines: Sequence[str]) -> None:
+        self.client = client
+        self.token = token
+        self.machines = machines
+        self.told: list[tuple[str, str]] = []
+        self.handlers: dict[str, Handler] = {}
+
+    @classmethod
+    async def enter(
+        cls, client: Client, owner: str = "agent", *, engine: str = "here", machines: Sequence[str] = ()
+    ) -> "Agent":
+        """Begin a lease, and say what it serves."""
+        agent = cls(client, (await client.work.acquire(owner, engine)).token, machines)
+        await agent.unit_ids()
+        return agent
+
+    async def unit_ids(self) -> tuple[str, ...]:
+        """Say what it serves, and return the units that are named at first."""
+        wakes = self.client.units.wakes(self.token, kinds=["SCRIPTS"], machines=self.machines, anywhere=True)
+        async with contextlib.aclosing(cast(AsyncGenerator[tuple[str, ...], None], wakes)) as found:
+            return await anext(found)
+
+    def events(self, unit: str) -> list[str]:
+        """Return the names of the events that were run for a unit."""
+        return [event for name, event in self.told if name == unit]
+
+    async def run(self) -> None:
+        """Run everything that is due for any unit, until nothing is."""
+        is_idle = False
+        while not is_idle:
+            is_idle = True
+            async for unit in self.client.applications.units():
+                is_idle = not await self.run_unit(unit) and is_idle
+
+    async def run_unit(self, unit: Unit) -> bool:
+        """Run what is due for a unit; whether anything was."""
+        following = await self.client.units.next_event(self.token, unit.id)
+        has_run = False
+        while isinstance(following, Grant) or following.due_in_seconds == 0.0:
+            if isinstance(following, NoEvent):
+                following = await self.client.units.next_event(self.token, unit.id)
+                continue
+            has_run = True
+            following = await self.run_grant(following)
+        return has_run
+
+    async def run_grant(self, grant: Grant) -> Grant | NoEvent:
+        """Run one event."""
+        self.told.append((grant.unit, grant.event.name))
+        handler = self.handlers.get(grant.event.name)
+        left = handler(grant) if handler is not None else NO_EFFECTS
+        event = grant.event
+        if isinstance(left, str):
+            return await self.client.units.fail(self.token, event.id, event.attempt, left)
+        return await self.client.units.commit(self.token, event.id, event.attempt, left)
+
+
+async def deploy(client: Client, *names: str, units: int = 1, config: Mapping[str, object] | None = None) -> Agent:
+    """Deploy web, pg or both, and run their setup."""
+    agent = await Agent.enter(client)
+    for name in names:
+        manifest = {"web": WEB, "pg": PG}[name]
+        await client.applications.deploy(name, charm(manifest), units=units, anywhere=True, config=config)
+    await agent.run()
+    return agent
+
+
+@check
+async def a_unit_goes_through_its_setup(client: Client) -> None:
+    agent = await deploy(client, "web", units=2)
+    assert agent.events("web/0")[:5] == ["install", "cluster-relation-created", *_SETUP[1:]]
+    setup = ["install", "cluster-relation-created", "leader-settings-changed", "config-changed", "start"]
+    assert agent.events("web/1")[:5] == setup
+    unit = await client.applications.unit("web/0")
+    assert (unit.phase, unit.life, unit.leads, unit.anywhere) == (Phase.OPERATION, Life.ALIVE, True, True)
+    assert unit.event is None
+    assert unit.last_ordinal == len(agent.events("web/0"))
+    found = await client.applications.get("web")
+    assert (found.leader, found.term, found.announced_term, found.units) == ("web/0", 1, 1, 2)
+    await client.applications.settled("web", timeout_seconds=20)
+    assert [each.name async for each in client.applications.units("web")] == ["web/0", "web/1"]
+
+
+@check
+async def applications_that_are_related_are_told_of_each_other(client: Client) -> None:
+    agent = await deploy(client, "pg", "web")
+    relation = await client.applications.relate("web", "pg:db")
+    assert (relation.interface, relation.peer) == ("sql", False)
+    assert [str(end) for end in relation.ends] == ["pg:db", "web:db"]
+    assert (await client.applications.relate("pg", "web")).number == relation.number
+    await agent.run()
+    told = ["db-relation-created", "db-relation-joined", "db-relation-changed"]
+    assert [agent.events(unit)[-3:] for unit in ("web/0", "pg/0")] == [told, told]
+    await client.applications.unrelate("web", "pg")
+    await agent.run()
+    told = ["db-relation-departed", "db-relation-broken"]
+    assert [agent.events(unit)[-2:] for unit in ("web/0", "pg/0")] == [told, told]
+    assert [each.peer async for each in client.applications.relations("web")] == [True]
+    with pytest.raises(errors.NotFound):
+        await client.applications.relation(relation.number)
+
+
+@check
+async def a_bag_lands_with_its_event_and_is_read_by_the_other_side(client: Client) -> None:
+    agent = await deploy(client, "pg", "web")
+    relation = await client.applications.relate("web", "pg")
+
+    def write(grant: Grant) -> Effects:
+        if grant.application != "pg":
+            return NO_EFFECTS
+        edits = (("UNIT", {"dsn": "secret text"}), ("APPLICATION", {"version": "15"}))
+        return Effects(
+            term=grant.leadership.term,
+            bags=tuple(BagEdit(relation=relation.number, owner=Owner(owner), edits=edit) for owner, edit in edits),
+        )
+
+    agent.handlers["db-relation-created"] = write
+    await agent.run()
+    found = await client.applications.relation(relation.number, with_bags=True)
+    assert {bag.owner: bag.data for bag in found.bags if bag.data} == {
+        "pg/0": {"dsn": "secret text"},
+        "pg": {"version": "15"},
+    }
+    assert (await client.applications.relation(relation.number)).bags == ()
+    async with asyncio.timeout(20):
+        async for event in client.applications.watch(event_types=["RELATION_CHANGED"]):
+            assert "secret text" not in str(event.data)
+            if event.data["owner"] == "pg/0":
+                break
+    assert (event.data["keys"], event.data["version"], event.data["number"]) == (["dsn"], 1, relation.number)
+    await client.applications.set_config("web", {"title": "again"})
+    unit = await client.applications.unit("web/0")
+    grant = await client.units.next_event(agent.token, unit.id)
+    assert isinstance(grant, Grant)
+    read = [client.units.read_bag(agent.token, grant.event.id, relation.number, owner) for owner in ("pg/0", "pg")]
+    bags = [await each for each in read]
+    assert [bag.data for bag in bags] == [{"dsn": "secret text"}, {"version": "15"}]
+    (related,) = [each for each in grant.relations if each.number == relation.number]
+    assert (related.endpoint, related.application, related.members) == ("db", "pg", ("pg/0",))
+
+
+@check
+async def options_are_checked_and_told_by_config_changed(client: Client) -> None:
+    agent = await deploy(client, "web", config={"workers": "3"})
+    assert (await client.applications.get("web")).config == {"workers": 3}
+    for wrong in ({"workers": 0}, {"workers": "many"}, {"size": 1}):
+        with pytest.raises(errors.InvalidField, match=r"config\.(workers|size)"):
+            await client.applications.set_config("web", wrong)
+    changed = await client.applications.set_config("web", {"title": "ä", "workers": None})
+    assert (changed.config, changed.config_version) == ({"title": "ä"}, 2)
+    configs: list[Mapping[str, object]] = []
+
+    def keep(grant: Grant) -> Effects:
+        configs.append(grant.config)
+        return NO_EFFECTS
+
+    agent.handlers["config-changed"] = keep
+    await agent.run()
+    assert configs == [{"title": "ä", "workers": 2}]
+    assert (await client.applications.set_config("web", {"title": "ä"})).config_version == 2
+
+
+@check
+async def a_failed_event_blocks_its_unit_until_it_is_resolved(client: Client) -> None:
+    agent = await deploy(client, "web")
+    await client.applications.set_config("web", {"title": "a"})
+    agent.handlers["config-changed"] = lambda _: "exit 1"
+    await agent.run()
+    unit = await client.applications.unit("web/0")
+    assert unit.event is not None
+    assert (unit.event.state, unit.event.attempt, unit.event.message) == (EventState.ERROR, 1, "exit 1")
+    assert unit.event.retry_at is not None
+    with pytest.raises(errors.UnitInError, match=r"web/0 #6 config-changed failed once: exit 1"):
+        await client.applications.settled("web", timeout_seconds=20)
+    with pytest.raises(errors.UnitInError):
+        await client.applications.collect_metrics("web/0")
+    explained = await client.applications.explain("web/0")
+    assert "config-changed" in explained.sentence
+    assert "tinkwell unit resolve web/0" in explained.advice
+    del agent.handlers["config-changed"]
+    await client.applications.resolve("web/0")
+    await agent.run()
+    newest = await anext(client.applications.events("web/0"))
+    assert (newest.ordinal, newest.state, newest.attempt) == (6, EventState.COMMITTED, 2)
+    with pytest.raises(errors.IllegalTransition):
+        await client.applications.resolve("web/0")
+
+
+@check
+async def a_failed_event_can_be_left_out(client: Client) -> None:
+    agent = await deploy(client, "web")
+    await client.applications.set_config("web", {"title": "a"})
+    agent.handlers["config-changed"] = lambda _: "exit 1"
+    await agent.run()
+    await client.applications.resolve("web/0", skip=True)
+    await agent.run()
+    kinds = [each.state async for each in client.applications.events("web/0", kinds=["config-changed"])]
+    assert kinds == [EventState.SKIPPED, EventState.COMMITTED]
+    await client.applications.settled("web", timeout_seconds=20)
+
+
+@check
+async def a_repeated_commit_gives_the_same_answer(client: Client) -> None:
+    agent = await Agent.enter(client)
+    await client.applications.deploy("web", charm(WEB), anywhere=True)
+    unit = await client.applications.unit("web/0")
+    grant = await client.units.next_event(agent.token, unit.id)
+    assert isinstance(grant, Grant)
+    assert (grant.event.name, grant.unit, grant.event.attempt) == ("install", "web/0", 1)
+    again = await client.units.next_event(agent.token, unit.id)
+    assert isinstance(again, Grant)
+    assert (again.event.id, again.event.attempt) == (grant.event.id, 1)
+    first = await client.units.commit(agent.token, grant.event.id, 1)
+    second = await client.units.commit(agent.token, grant.event.id, 1)
+    assert isinstance(first, Grant)
+    assert isinstance(second, Grant)
+    assert (first.event.id, first.event.attempt) == (second.event.id, second.event.attempt)
+    assert first.event.name == "cluster-relation-created"
+
+
+@check
+async def an_agent_that_comes_back_makes_another_attempt(client: Client) -> None:
+    agent = await Agent.enter(client)
+    await client.applications.deploy("web", charm(WEB), anywhere=True)
+    unit = await client.applications.unit("web/0")
+    grant = await client.units.next_event(agent.token, unit.id)
+    assert isinstance(grant, Grant)
+    other = await Agent.enter(client, "other", engine="there")
+    with pytest.raises(errors.LeaseHeld):
+        await client.units.next_event(other.token, unit.id)
+    back = await Agent.enter(client)
+    again = await client.units.next_event(back.token, unit.id)
+    assert isinstance(again, Grant)
+    assert (again.event.id, again.event.attempt) == (grant.event.id, 2)
+    with pytest.raises(errors.LeaseLost):
+        await client.units.commit(agent.token, grant.event.id, 1)
+    await client.units.commit(back.token, grant.event.id, 2)
+
+
+@check
+async def a_removed_application_leaves_nothing(client: Client) -> None:
+    agent = await deploy(client, "pg", "web", units=2)
+    await client.applications.relate("web", "pg")
+    await agent.run()
+    agent.told.clear()
+    dying = await client.applications.remove("web")
+    assert dying.life is Life.DYING
+    await agent.run()
+    for unit in ("web/0", "web/1"):
+        assert agent.events(unit)[-2:] == ["stop", "remove"]
+    with pytest.raises(errors.NotFound):
+        await client.applications.get("web")
+    assert [each.name async for each in client.applications.list()] == ["pg"]
+    assert [each async for each in client.applications.relations()] == []
+    assert [each.name async for each in client.applications.units()] == ["pg/0", "pg/1"]
+
+
+@check
+async def a_unit_that_is_removed_leaves_the_others(client: Client) -> None:
+    agent = await deploy(client, "web", units=2)
+    agent.told.clear()
+    await client.applications.remove_unit("web/1")
+    await agent.run()
+    assert agent.events("web/1") == ["cluster-relation-departed", "cluster-relation-broken", "stop", "remove"] or (
+        agent.events("web/1") == ["cluster-relation-departed", "stop", "remove"]
+    )
+    assert "cluster-relation-departed" in agent.events("web/0")
+    (added,) = await client.applications.add_units("web", anywhere=True)
+    assert added.name == "web/2"
+    with pytest.raises(errors.NotFound):
+        await client.applications.unit("web/1")
+
+
+@check
+async def a_unit_that_is_removed_by_force_is_told_nothing_more(client: Client) -> None:
+    agent = await deploy(client, "web")
+    agent.told.clear()
+    unit = await client.applications.unit("web/0")
+    await client.applications.remove_unit("web/0", force=True)
+    gone = await client.units.next_event(agent.token, unit.id)
+    assert isinstance(gone, NoEvent)
+    assert gone.reason is NoEventReason.GONE
+    assert agent.told == []
+
+
+@check
+async def storage_comes_and_goes_with_events(client: Client) -> None:
+    pushed = machine()
+    await client.hardware.push(pushed)
+    agent = await Agent.enter(client, machines=[str(pushed["id"])])
+    await client.applications.deploy("web", charm(WEB), storage={"data": 1})
+    await agent.run()
+    assert agent.events("web/0")[:2] == ["data-storage-attached", "install"]
+    agent.told.clear()
+    found = await client.applications.attach("web/0", "data")
+    assert (found.name, found.unit, found.attached, found.machine) == ("data/1", "web/0", False, pushed["id"])
+    await agent.run()
+    assert (await client.applications.unit("web/0")).storage == ("data/0", "data/1")
+    await client.applications.detach("data/0")
+    await agent.run()
+    assert agent.events("web/0") == ["data-storage-attached", "data-storage-detaching"]
+    first, second = [each async for each in client.applications.storages()]
+    assert (first.name, first.unit, first.attached) == ("data/0", "", False)
+    assert (second.name, second.unit, second.attached) == ("data/1", "web/0", True)
+    await client.applications.attach("web/0", "data/0")
+    await agent.run()
+    assert agent.events("web/0")[-1] == "data-storage-attached"
+    with pytest.raises(errors.NotFound):
+        await client.applications.detach("data/7")
+
+
+@check
+async def storage_of_no_machine_goes_with_its_unit(client: Client) -> None:
+    agent = await deploy(client, "web")
+    await client.applications.attach("web/0", "data")
+    await agent.run()
+    await client.applications.detach("data/0")
+    await agent.run()
+    assert [each async for each in client.applications.storages()] == []
+
+
+@check
+async def what_does_not_fit_is_refused_with_its_reason(client: Client) -> None:
+    await deploy(client, "pg", "web")
+    for first, second in (("web", "web"), ("web:db", "web:cluster"), ("pg", "pg")):
+        with pytest.raises(errors.EndpointMismatch):
+            await client.applications.relate(first, second)
+    with pytest.raises(errors.NotFound):
+        await client.applications.relate("web", "mysql")
+    with pytest.raises(errors.CharmRefused, match="containers"):
+        await client.applications.upload_charm(charm("name: web\ncontainers: {web: {}}\n"))
+    with pytest.raises(errors.AlreadyExists):
+        await client.applications.deploy("web", charm(WEB), anywhere=True)
+    with pytest.raises(errors.InvalidField):
+        await client.applications.deploy("web/0", charm(WEB), anywhere=True)
+    with pytest.raises(errors.NotFound):
+        await client.applications.deploy("other", "sha256:" + 64 * "0")
+    await client.applications.relate("web", "pg")
+    with pytest.raises(errors.CharmRefused, match="db"):
+        await client.applications.refresh("web", charm("name: web\npeers: {cluster: {interface: web}}\n"))
+
+
+@check
+async def a_repeated_deployment_changes_nothing(client: Client) -> None:
+    ids = str(uuid.uuid4()), str(uuid.uuid4())
+    made = await client.applications.deploy("pg", charm(PG), anywhere=True, id=ids[0])
+    assert (await client.applications.deploy("pg", charm(PG), anywhere=True, id=ids[0])).id == made.id == ids[0]
+    (added,) = await client.applications.add_units("pg", anywhere=True, ids=[ids[1]])
+    (again,) = await client.applications.add_units("pg", anywhere=True, ids=[ids[1]])
+    assert (added.id, added.name) == (again.id, again.name) == (ids[1], "pg/1")
+
+
+@check
+async def a_unit_says_how_it_is_at_once(client: Client) -> None:
+    agent = await deploy(client, "web", units=2)
+    first, second = [each async for each in client.applications.units("web")]
+    await client.units.set_status(
+        agent.token, first.id, status=UnitStatus("blocked", "no database"), workload_version="1.2"
+    )
+    unit = await client.applications.unit("web/0")
+    assert (unit.status, unit.workload_version) == (UnitStatus("blocked", "no database"), "1.2")
+    assert (await client.applications.get("web")).status == UnitStatus("blocked", "no database")
+    await client.units.set_status(agent.token, first.id, application_status=UnitStatus("waiting", "for a database"))
+    assert (await client.applications.get("web")).status == UnitStatus("waiting", "for a database")
+    with pytest.raises(errors.NotLeader):
+        await client.units.set_status(agent.token, second.id, application_status=UnitStatus("active"))
+    event = await anext(client.applications.watch(event_types=["UNIT_STATUS_CHANGED"]))
+    assert (event.name, event.data["status"]["message"]) == ("unit.status_changed", "no database")
+
+
+@check
+async def what_units_log_is_kept_once(client: Client) -> None:
+    agent = await deploy(client, "web")
+    unit = await client.applications.unit("web/0")
+    lines = [UnitLogLine(1, 1, number, f"line {number}") for number in (1, 2, 3)]
+    assert await client.units.append_logs(agent.token, unit.id, lines) == 3
+    assert await client.units.append_logs(agent.token, unit.id, lines[1:]) == 2
+    for name in ("web/0", "web"):
+        found = [each async for each in client.applications.logs(name)]
+        assert [(each.unit, each.event_name, each.text) for each in found] == [
+            ("web/0", "install", f"line {number}") for number in (1, 2, 3)
+        ]
+    assert [each.text async for each in client.applications.logs("web", limit=1)] == ["line 3"]
+
+
+@check
+async def deferred_events_are_kept_until_they_are_consumed(client: Client) -> None:
+    agent = await deploy(client, "web")
+    kept: list[tuple[DeferredNotice, ...]] = []
+
+    def defer(grant: Grant) -> Effects:
+        kept.append(grant.deferred)
+        event = grant.event
+        return Effects(deferred=(Notice(ordinal=event.ordinal, handler="on_config", event=notice.write(event.told)),))
+
+    def consume(grant: Grant) -> Effects:
+        (found,) = grant.deferred
+        assert found.told.name == "config-changed"
+        return Effects(consumed=(Notice(ordinal=found.ordinal, handler=found.handler, event=found.event),))
+
+    agent.handlers["config-changed"] = defer
+    for title in ("a", "b"):
+        await client.applications.set_config("web", {"title": title})
+        await agent.run()
+    (waiting,) = [each async for each in client.applications.deferred("web/0")]
+    assert (waiting.ordinal, waiting.handler, waiting.attempts) == (6, "on_config", 2)
+    assert [len(each) for each in kept] == [0, 1]
+    agent.handlers["config-changed"] = consume
+    await client.applications.set_config("web", {"title": "c"})
+    await agent.run()
+    assert [each async for each in client.applications.deferred("web/0")] == []
+    newest = await anext(client.applications.events("web/0"))
+    assert (newest.deferred, newest.consumed) == (0, 1)
+
+
+@check
+async def a_unit_keeps_its_state(client: Client) -> None:
+    agent = await deploy(client, "web")
+    states: list[Mapping[str, str]] = []
+
+    def write(grant: Grant) -> Effects:
+        states.append(grant.state)
+        return Effects(state={"count": str(len(states)), "old": None})
+
+    agent.handlers["config-changed"] = write
+    for title in ("a", "b"):
+        await client.applications.set_config("web", {"title": title})
+        await agent.run()
+    assert states == [{}, {"count": "1"}]
+
+
+@check
+async def a_refreshed_application_upgrades_its_units(client: Client) -> None:
+    agent = await deploy(client, "web")
+    agent.told.clear()
+    new = WEB.replace("summary: Serves a page", "summary: Serves two pages")
+    refreshed = await client.applications.refresh("web", charm(new))
+    await agent.run()
+    assert agent.events("web/0") == ["upgrade-charm", "config-changed", "start"]
+    assert (await client.applications.unit("web/0")).charm == refreshed.charm
+    assert (await client.applications.charm(refreshed.charm)).summary == "Serves two pages"
+    assert len([each async for each in client.applications.charms("web")]) == 2
+
+
+@check
+async def a_charm_comes_to_agents_as_it_was_uploaded(client: Client) -> None:
+    data = charm(WEB, install="#!/bin/sh\n")
+    made = await client.applications.upload_charm(data)
+    assert (made.name, made.kind, made.size) == ("web", "SCRIPTS", len(data))
+    assert {each.name: each.role for each in made.endpoints} == {"db": "REQUIRES", "cluster": "PEER"}
+    assert (await client.applications.upload_charm(data)).id == made.id
+    agent = await Agent.enter(client)
+    assert b"".join([part async for part in client.units.fetch_charm(agent.token, made.digest)]) == data
+
+
+@check
+async def requested_events_come_in_operation(client: Client) -> None:
+    agent = await deploy(client, "web")
+    agent.told.clear()
+    with pytest.raises(errors.IllegalTransition):
+        await client.applications.finish_upgrade("web/0")
+    await client.applications.prepare_upgrade("web/0")
+    await agent.run()
+    await client.applications.finish_upgrade("web/0")
+    for _ in range(2):
+        await client.applications.collect_metrics("web/0")
+    await agent.run()
+    assert agent.events("web/0") == ["pre-series-upgrade", "post-series-upgrade", "collect-metrics"]
+
+
+@check
+async def units_are_placed_on_machines_that_are_served(client: Client) -> None:
+    pushed = machine()
+    await client.hardware.push(pushed)
+    place = str(pushed["id"])
+    await client.applications.deploy("pg", charm(PG))
+    assert (await client.applications.unit("pg/0")).machine == ""
+    lease = await client.work.acquire("agent", "here")
+    wakes = client.units.wakes(lease.token, kinds=["SCRIPTS"], machines=[place])
+    unit = await client.applications.unit("pg/0")
+    async with asyncio.timeout(20):
+        async for unit_ids in wakes:
+            if unit.id in unit_ids:
+                break
+    unit = await client.applications.unit("pg/0")
+    assert (unit.machine, unit.anywhere) == (place, False)
+    with pytest.raises(errors.NotFound):
+        await client.applications.add_units("pg", machines=[str(uuid.uuid4())])
+
+
+@check
+async def a_wake_comes_for_what_is_due(client: Client) -> None:
+    agent = await deploy(client, "web")
+    unit = await client.applications.unit("web/0")
+    woken: list[str] = []
+
+    async def listen() -> None:
+        async for unit_ids in client.units.wakes(agent.token, kinds=["SCRIPTS"], anywhere=True):
+            woken.extend(unit_ids)
+
+    listening = asyncio.create_task(listen())
+    try:
+        await eventually(lambda: unit.id in woken)
+        woken.clear()
+        await client.applications.set_config("web", {"title": "new"})
+        await eventually(lambda: unit.id in woken)
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
+@check
+async def a_namespace_has_its_own_names_and_settings(client: Client) -> None:
+    await client.applications.deploy("pg", charm(PG), anywhere=True)
+    await client.applications.deploy("pg", charm(PG), anywhere=True, namespace="staging")
+    assert [(each.namespace, each.name) async for each in client.applications.list()] == [
+        ("default", "pg"),
+        ("staging", "pg"),
+    ]
+    assert [each.namespace async for each in client.applications.units(namespace="staging")] == ["staging"]
+    first = await client.namespaces.get("staging")
+    assert (first.update_status_seconds, first.event_timeout_seconds, first.retrying) == (300, 3600, True)
+    changed = await client.namespaces.set("staging", update_status_seconds=60, retrying=False)
+    assert (changed.update_status_seconds, changed.retrying, changed.version) == (60, False, 2)
+    assert [each.name async for each in client.namespaces.list()] == ["default", "staging"]
+    with pytest.raises(errors.InvalidField, match="update_status_seconds"):
+        await client.namespaces.set("staging", update_status_seconds=5)
+    with pytest.raises(errors.NotFound):
+        await client.namespaces.get("production")
+
+
+@check
+async def a_watch_of_an_application_shows_all_that_belongs_to_it(client: Client) -> None:
+    await deploy(client, "web")
+    found = await client.applications.get("web")
+    seen: list[str] = []
+    types = ["APPLICATION", "UNIT_EVENT"]
+    async with asyncio.timeout(20):
+        async for event in client.applications.watch(resource_id=found.id, resource_types=types):
+            seen.append(event.name)
+            if event.data.get("kind") == "start" and event.data["state"] == "COMMITTED":
+                break
+    assert seen[0] == "application.created"
+    assert event.name in ("unit.start", "unit.committed", "unit_event.committed")
+    assert event.parent_id == found.id
