@@ -73,9 +73,6 @@ class Units:
         self.lines += lines
         return len(self.lines) - before
 
-    async def storages(self) -> frozenset[str]:
-        return frozenset({"data/1"})
-
     async def wakes(self, lease_token: int, **_: object) -> AsyncIterator[tuple[str, ...]]:
         yield (UNIT_ID,)
 
@@ -127,8 +124,6 @@ async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFol
                     folder=folder,
                     charm_class=charm_class,
                     digest="sha256:0",
-                    namespace="default",
-                    storages=units.storages,
                     stopping=asyncio.Event(),
                 ),
                 UNIT_ID,
@@ -310,17 +305,6 @@ async def test_a_handler_of_a_unit_that_is_gone_is_ended(folder: AgentFolder, mo
         await host.run()
     assert ended == [True]
     assert [call[0] for call in units.calls] == ["next", "next", "next"]
-
-
-async def test_storages_that_went_with_their_unit_are_removed_and_others_are_not(folder: AgentFolder) -> None:
-    class Web(charm.Charm):
-        """Does nothing."""
-
-    gone, kept = folder.storage("default", "data/0"), folder.storage("default", "data/1")
-    (gone / "file").touch()
-    await serve(Units(deque([GONE])), Web, folder)
-    assert not gone.exists()
-    assert kept.exists()
 
 
 async def test_a_refused_effect_is_the_end_of_its_outcome(folder: AgentFolder) -> None:
