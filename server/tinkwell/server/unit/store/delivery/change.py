@@ -69,7 +69,7 @@ _DIE = """
 """
 
 
-_STATEMENTS: Mapping[type[change.Change], tuple[str, ...]] = {
+STATEMENTS: Mapping[type[change.Change], tuple[str, ...]] = {
     change.RunCode: (_RUN_CODE,),
     change.EnterPhase: (_ENTER_PHASE,),
     change.BeginEntering: (_BEGIN_ENTERING,),
@@ -90,7 +90,7 @@ async def apply(transaction: Transaction, unit_id: str, changes: Iterable[change
     Raises `LookAgain` where what they refer to is gone.
     """
     for each in changes:
-        for statement in _STATEMENTS[type(each)]:
+        for statement in STATEMENTS[type(each)]:
             with look_again():
                 found = await transaction.fetch(statement, unit_id, *dataclasses.astuple(each))
         if isinstance(each, change.Refer | change.BeginEntering) and not found:

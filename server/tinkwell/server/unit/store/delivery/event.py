@@ -9,7 +9,7 @@ from tinkwell.server.unit.store.delivery.row import NewEvent
 KEPT_EVENTS = 1_000
 _FORGOTTEN_AT_ONCE = 100
 
-_WRITE = """
+WRITE = """
     WITH next AS (
         UPDATE unit SET last_ordinal = last_ordinal + 1 WHERE id = $1::text::uuid
         RETURNING id, namespace, application_id, name, last_ordinal
@@ -25,13 +25,13 @@ _WRITE = """
       FROM next
     RETURNING CAST(id AS text) AS id, ordinal
 """
-_END = """
+END = """
     UPDATE unit_event
        SET state = $2, message = $3, is_lost = $4, retry_at = clock_timestamp() + make_interval(secs => $5),
            deferred = $6, consumed = $7, finished_at = clock_timestamp(), deadline_at = NULL
      WHERE id = $1::text::uuid
 """
-_RETRY = """
+RETRY = """
     UPDATE unit_event
        SET state = 'RUNNING', attempt = attempt + 1, lease_token = $2, is_lost = $3, started_at = clock_timestamp(),
            deadline_at = clock_timestamp() + make_interval(secs => $4), retry_at = NULL, finished_at = NULL,
@@ -39,11 +39,11 @@ _RETRY = """
      WHERE id = $1::text::uuid
     RETURNING attempt
 """
-_RETRY_AT = """
+RETRY_AT = """
     UPDATE unit_event SET retry_at = clock_timestamp() + make_interval(secs => $2) WHERE id = $1::text::uuid
 """
-_TAKE_OVER = "UPDATE unit_event SET lease_token = $2 WHERE id = $1::text::uuid"
-_FORGET = """
+TAKE_OVER = "UPDATE unit_event SET lease_token = $2 WHERE id = $1::text::uuid"
+FORGET = """
     DELETE FROM unit_event e
      WHERE e.unit_id = $1::text::uuid AND e.ordinal <= $2 AND e.state NOT IN ('RUNNING', 'ERROR')
        AND NOT EXISTS (SELECT FROM deferred_notice d WHERE d.unit_id = e.unit_id AND d.ordinal = e.ordinal)
@@ -55,7 +55,7 @@ async def write_event(transaction: Transaction, unit_id: str, new: NewEvent) -> 
     event, seen = new.event, new.event.seen
     row = (
         await transaction.fetch(
-            _WRITE,
+            WRITE,
             unit_id,
             *(new.state, event.kind, event.relation, event.endpoint, event.application, event.unit),
             *(event.departing_unit, event.storage, event.is_mirrored, event.is_echo),
@@ -64,7 +64,7 @@ async def write_event(transaction: Transaction, unit_id: str, new: NewEvent) -> 
         )
     )[0]
     if row["ordinal"] % _FORGOTTEN_AT_ONCE == 0:
-        await transaction.fetch(_FORGET, unit_id, row["ordinal"] - KEPT_EVENTS)
+        await transaction.fetch(FORGET, unit_id, row["ordinal"] - KEPT_EVENTS)
     return row["id"], row["ordinal"]
 
 
@@ -80,7 +80,7 @@ async def end_event(
     consumed: int = 0,
 ) -> None:
     """End an attempt: with ERROR, after which it is tried again in so many seconds, or for good with a final state."""
-    await transaction.fetch(_END, event_id, state, message, is_lost, retry_in_seconds, deferred, consumed)
+    await transaction.fetch(END, event_id, state, message, is_lost, retry_in_seconds, deferred, consumed)
 
 
 async def retry_event(
@@ -98,15 +98,15 @@ async def retry_event(
     """
     seen = event.seen
     values = (lease_token, is_lost, timeout_seconds, seen.config, seen.charm, seen.term, seen.bag)
-    attempt: int = (await transaction.fetch(_RETRY, event_id, *values))[0]["attempt"]
+    attempt: int = (await transaction.fetch(RETRY, event_id, *values))[0]["attempt"]
     return attempt
 
 
 async def retry_in(transaction: Transaction, event_id: str, seconds: float) -> None:
     """Have an event in ERROR be tried again in so many seconds, 0 for now."""
-    await transaction.fetch(_RETRY_AT, event_id, seconds)
+    await transaction.fetch(RETRY_AT, event_id, seconds)
 
 
 async def take_over(transaction: Transaction, event_id: str, lease_token: int) -> None:
     """Let a running attempt be held under another token, as after its agent came back."""
-    await transaction.fetch(_TAKE_OVER, event_id, lease_token)
+    await transaction.fetch(TAKE_OVER, event_id, lease_token)

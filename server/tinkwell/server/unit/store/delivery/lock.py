@@ -7,21 +7,21 @@ alone, so that whatever refers to a row need not wait.
 
 from tinkwell.server.database.database import Transaction
 
-_APPLICATION = "SELECT id FROM application WHERE id = $1::text::uuid FOR NO KEY UPDATE"
-_UNIT = "SELECT id FROM unit WHERE id = $1::text::uuid FOR NO KEY UPDATE"
-_RELATION = "SELECT id FROM relation WHERE namespace = $1 AND number = $2 FOR NO KEY UPDATE"
+APPLICATION = "SELECT id FROM application WHERE id = $1::text::uuid FOR NO KEY UPDATE"
+UNIT = "SELECT id FROM unit WHERE id = $1::text::uuid FOR NO KEY UPDATE"
+RELATION = "SELECT id FROM relation WHERE namespace = $1 AND number = $2 FOR NO KEY UPDATE"
 
 
 async def lock_application(transaction: Transaction, application_id: str) -> bool:
     """Lock an application; False if there is none."""
-    return bool(await transaction.fetch(_APPLICATION, application_id))
+    return bool(await transaction.fetch(APPLICATION, application_id))
 
 
 async def lock_unit(transaction: Transaction, unit_id: str) -> bool:
     """Lock a unit; False if there is none."""
-    return bool(await transaction.fetch(_UNIT, unit_id))
+    return bool(await transaction.fetch(UNIT, unit_id))
 
 
 async def lock_relation(transaction: Transaction, namespace: str, number: int) -> bool:
     """Lock a relation; False if there is none."""
-    return bool(await transaction.fetch(_RELATION, namespace, number))
+    return bool(await transaction.fetch(RELATION, namespace, number))

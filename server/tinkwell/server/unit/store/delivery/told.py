@@ -7,18 +7,18 @@ from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store import ledger as document
 from tinkwell.server.unit.store.delivery.look_again import look_again
 
-_UNIT = """
+UNIT = """
     UPDATE unit
        SET is_installed = $2, is_started = $3, is_stopped = $4, is_removed = $5, config_seen = $6,
            charm_seen = nullif($7, ''), led_term = $8, settings_term = $9, plan = $10::text::json,
            queue = $11::text::json, prepare_seen = $12, finish_seen = $13, metrics_seen = $14
      WHERE id = $1::text::uuid
 """
-_ATTACH = """
+ATTACH = """
     UPDATE storage SET is_attached = name = ANY ($2::text[])
      WHERE unit_id = $1::text::uuid AND name = ANY ($3::text[])
 """
-_RELATION = """
+RELATION = """
     INSERT INTO unit_relation AS t (unit_id, relation_id, is_created, is_broken, application_version, own_version)
     SELECT u.id, r.id, $3, $4, $5, $6
       FROM unit u JOIN relation r ON r.namespace = u.namespace AND r.number = $2
@@ -27,7 +27,7 @@ _RELATION = """
        SET is_created = excluded.is_created, is_broken = excluded.is_broken,
            application_version = excluded.application_version, own_version = excluded.own_version
 """
-_MEMBERS = """
+MEMBERS = """
     INSERT INTO unit_member AS m (unit_id, relation_id, member_id, seen_version, is_older, is_told)
     SELECT u.id, r.id, x.id, given.version, given.is_older, true
       FROM unnest($3::text[], $4::bigint[], $5::boolean[]) AS given (name, version, is_older)
@@ -37,7 +37,7 @@ _MEMBERS = """
         ON CONFLICT (unit_id, relation_id, member_id) DO UPDATE
        SET seen_version = excluded.seen_version, is_older = excluded.is_older, is_told = true
 """
-_DEPART = """
+DEPART = """
     DELETE FROM unit_member m USING unit u, relation r, unit x
      WHERE u.id = $1::text::uuid AND r.namespace = u.namespace AND r.number = $2
        AND x.namespace = u.namespace AND x.name = ANY ($3::text[])
@@ -57,9 +57,9 @@ async def save(transaction: Transaction, unit_id: str, before: Ledger, after: Le
 
 async def _save(transaction: Transaction, unit_id: str, before: Ledger, after: Ledger) -> None:
     if _own(before) != _own(after):
-        await transaction.fetch(_UNIT, unit_id, *_own(after))
+        await transaction.fetch(UNIT, unit_id, *_own(after))
     if changed := before.attached ^ after.attached:
-        await transaction.fetch(_ATTACH, unit_id, sorted(after.attached), sorted(changed))
+        await transaction.fetch(ATTACH, unit_id, sorted(after.attached), sorted(changed))
     for number, told in after.relations.items():
         former = before.relations.get(number)
         if told is not former:
@@ -89,16 +89,16 @@ async def _save_relation(
     transaction: Transaction, unit_id: str, number: int, before: RelationLedger, after: RelationLedger, *, is_new: bool
 ) -> None:
     if is_new or _scalars(before) != _scalars(after):
-        await transaction.fetch(_RELATION, unit_id, number, *_scalars(after))
+        await transaction.fetch(RELATION, unit_id, number, *_scalars(after))
     told: Mapping[str, MemberLedger] = {
         unit: member for unit, member in after.members.items() if before.members.get(unit) != member
     }
     if told:
         versions = [member.seen_version for member in told.values()]
         older = [member.is_older for member in told.values()]
-        await transaction.fetch(_MEMBERS, unit_id, number, list(told), versions, older)
+        await transaction.fetch(MEMBERS, unit_id, number, list(told), versions, older)
     if gone := sorted(before.members.keys() - after.members.keys()):
-        await transaction.fetch(_DEPART, unit_id, number, gone)
+        await transaction.fetch(DEPART, unit_id, number, gone)
 
 
 def _scalars(told: RelationLedger) -> tuple[bool, bool, int, int]:
