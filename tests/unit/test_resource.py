@@ -98,16 +98,15 @@ def test_a_resource_has_its_service_in_a_file_of_its_own(room: str) -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_resource_has_a_room_in_each_process(room: str) -> None:
-    for module in (
-        f"core.{room}",
-        f"client.{room}.client",
-        f"cli.{room}.commands",
-        f"server.{room}.service.operations",
-    ):
+    for module in (f"core.{room}", f"client.{room}.client", f"cli.{room}.commands"):
         importlib.import_module(f"tinkwell.{module}")
-    servicer = importlib.import_module(f"tinkwell.server.{room}.api.servicer")
+    # That of units has two sides: what operators ask for, and what agents do.
+    sides = ("request", "agent") if room == "unit" else ()
+    for module in [f"{side}.service" for side in sides] or ["operations"]:
+        importlib.import_module(f"tinkwell.server.{room}.service.{module}")
+    servicer = importlib.import_module(f"tinkwell.server.{room}.api.{'agent_' if sides else ''}servicer")
     assert hasattr(servicer, f"{title(room)}Servicer")
-    assert hasattr(importlib.import_module(f"tinkwell.server.{room}.room"), f"{title(room)}Room")
+    assert hasattr(importlib.import_module(f"tinkwell.server.{room}.room"), f"{title(room)}Room{'s' if sides else ''}")
 
 
 @pytest.mark.parametrize("room", ROOMS)
