@@ -1625,8 +1625,11 @@ BEGIN
         NEW := OLD;
         NEW.version := OLD.version + 1;
     ELSIF TG_OP = 'UPDATE' THEN
-        IF (NEW.life, NEW.phase, NEW.machine_id, NEW.is_anywhere, NEW.is_forced)
-           IS NOT DISTINCT FROM (OLD.life, OLD.phase, OLD.machine_id, OLD.is_anywhere, OLD.is_forced) THEN
+        IF (NEW.life, NEW.phase, NEW.machine_id, NEW.is_anywhere, NEW.is_forced, NEW.prepare_requested,
+            NEW.finish_requested, NEW.metrics_requested)
+           IS NOT DISTINCT FROM
+           (OLD.life, OLD.phase, OLD.machine_id, OLD.is_anywhere, OLD.is_forced, OLD.prepare_requested,
+            OLD.finish_requested, OLD.metrics_requested) THEN
             IF (NEW.status_name, NEW.status_message, NEW.workload_version)
                IS NOT DISTINCT FROM (OLD.status_name, OLD.status_message, OLD.workload_version) THEN
                 RETURN NULL;
@@ -1643,16 +1646,21 @@ CREATE FUNCTION public.write_unit_event_event() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 DECLARE
-    what text;
+    what text := CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' WHEN 'ERROR' THEN 'FAILED' ELSE NEW.state END;
+    kind text := 'UNIT_EVENT_' || what;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         IF NEW.state = OLD.state AND NEW.attempt = OLD.attempt THEN
-            RETURN NULL;
+            -- One that has failed is to be tried again at another time: its agent must hear of it.
+            IF NEW.state <> 'ERROR' OR NEW.retry_at IS NOT DISTINCT FROM OLD.retry_at THEN
+                RETURN NULL;
+            END IF;
+            what := 'UPDATED';
+            kind := 'UPDATED';
         END IF;
     END IF;
-    what := CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' WHEN 'ERROR' THEN 'FAILED' ELSE NEW.state END;
     PERFORM write_event(
-        'UNIT_EVENT', NEW.id, NEW.application_id, 'UNIT_EVENT_' || what, NEW.version, unit_event_shape(NEW),
+        'UNIT_EVENT', NEW.id, NEW.application_id, kind, NEW.version, unit_event_shape(NEW),
         concat('unit.', nullif(coalesce(nullif(NEW.endpoint, ''), split_part(NEW.storage, '/', 1)), '') || '-', NEW.kind,
                CASE WHEN what <> 'COMMITTED' THEN '.' || lower(what) END)
     );
