@@ -61,6 +61,10 @@ chaos-releases: $(CONTRIBUTOR) ## Kill all that brings releases about for five m
 kill-releases: $(CONTRIBUTOR) ## Kill provisioners at 200 of their deeds in turn, and judge; SEED=7 POINTS=50 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.release_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
 
+.PHONY: kill-units
+kill-units: $(CONTRIBUTOR) ## Kill agents for units, or what they stand on, at 200 points in turn, and judge; SEED=7 POINTS=50 as you like
+	PYTHONPATH=tests $(BIN)/python -m support.unit_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
+
 .PHONY: storm-units
 storm-units: $(CONTRIBUTOR) ## Try the rules of units by 2,000 storms and all orders of a few requests; SEED=7 STORMS=100 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.unit_storm $(if $(SEED),--seed $(SEED)) $(if $(STORMS),--storms $(STORMS))

@@ -29,6 +29,7 @@ from support import (  # noqa: E402
     release_looking_conformance,
     release_secret_conformance,
     retention_conformance,
+    unit_conformance,
 )
 
 CHECKS = (
@@ -43,4 +44,5 @@ CHECKS = (
     *release_secret_conformance.CHECKS,
     *release_lifecycle_conformance.CHECKS,
     *release_explain_conformance.CHECKS,
+    *unit_conformance.CHECKS,
 )

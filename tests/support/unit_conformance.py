@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
 import pytest
@@ -21,9 +21,9 @@ from tinkwell.client import (
     UnitStatus,
     errors,
 )
-from tinkwell.client.unit import notice
 from tinkwell.core.charm import package
 from tinkwell.core.charm.package import NewFile
+from tinkwell.core.unit import notice
 from tinkwell.core.unit.effect import NO_EFFECTS, BagEdit, Effects, Notice
 from tinkwell.core.unit.kinds import EventState, Life, Owner, Phase
 
@@ -67,24 +67,27 @@ def charm(manifest: str, **files: str) -> bytes:
 
 
 class Agent:
-    """Runs the events of all units that belong to no machine: each handler gives effects, or why it has failed."""
+    """Runs the events of units, also of those on no machine: a handler gives effects, or why it has failed."""
 
-    def __init__(self, client: Client, token: int) -> None:
+    def __init__(self, client: Client, token: int, machines: Sequence[str]) -> None:
         self.client = client
         self.token = token
+        self.machines = machines
         self.told: list[tuple[str, str]] = []
         self.handlers: dict[str, Handler] = {}
 
     @classmethod
-    async def enter(cls, client: Client, owner: str = "agent", *, engine: str = "here") -> "Agent":
+    async def enter(
+        cls, client: Client, owner: str = "agent", *, engine: str = "here", machines: Sequence[str] = ()
+    ) -> "Agent":
         """Begin a lease, and say what it serves."""
-        agent = cls(client, (await client.work.acquire(owner, engine)).token)
+        agent = cls(client, (await client.work.acquire(owner, engine)).token, machines)
         await agent.unit_ids()
         return agent
 
     async def unit_ids(self) -> tuple[str, ...]:
         """Say what it serves, and return the units that are named at first."""
-        wakes = self.client.units.wakes(self.token, kinds=["SCRIPTS"], anywhere=True)
+        wakes = self.client.units.wakes(self.token, kinds=["SCRIPTS"], machines=self.machines, anywhere=True)
         async with contextlib.aclosing(cast(AsyncGenerator[tuple[str, ...], None], wakes)) as found:
             return await anext(found)
 
@@ -353,21 +356,38 @@ async def a_unit_that_is_removed_by_force_is_told_nothing_more(client: Client) -
 
 @check
 async def storage_comes_and_goes_with_events(client: Client) -> None:
-    agent = await deploy(client, "web")
+    pushed = machine()
+    await client.hardware.push(pushed)
+    agent = await Agent.enter(client, machines=[str(pushed["id"])])
+    await client.applications.deploy("web", charm(WEB), storage={"data": 1})
+    await agent.run()
+    assert agent.events("web/0")[:2] == ["data-storage-attached", "install"]
     agent.told.clear()
     found = await client.applications.attach("web/0", "data")
-    assert (found.name, found.unit, found.attached) == ("data/0", "web/0", False)
+    assert (found.name, found.unit, found.attached, found.machine) == ("data/1", "web/0", False, pushed["id"])
     await agent.run()
-    assert agent.events("web/0") == ["data-storage-attached"]
-    assert (await client.applications.unit("web/0")).storage == ("data/0",)
+    assert (await client.applications.unit("web/0")).storage == ("data/0", "data/1")
     await client.applications.detach("data/0")
     await agent.run()
     assert agent.events("web/0") == ["data-storage-attached", "data-storage-detaching"]
-    (left,) = [each async for each in client.applications.storages()]
-    assert (left.name, left.unit, left.attached) == ("data/0", "", False)
+    first, second = [each async for each in client.applications.storages()]
+    assert (first.name, first.unit, first.attached) == ("data/0", "", False)
+    assert (second.name, second.unit, second.attached) == ("data/1", "web/0", True)
     await client.applications.attach("web/0", "data/0")
     await agent.run()
     assert agent.events("web/0")[-1] == "data-storage-attached"
+    with pytest.raises(errors.NotFound):
+        await client.applications.detach("data/7")
+
+
+@check
+async def storage_of_no_machine_goes_with_its_unit(client: Client) -> None:
+    agent = await deploy(client, "web")
+    await client.applications.attach("web/0", "data")
+    await agent.run()
+    await client.applications.detach("data/0")
+    await agent.run()
+    assert [each async for each in client.applications.storages()] == []
 
 
 @check
@@ -508,14 +528,15 @@ async def a_charm_comes_to_agents_as_it_was_uploaded(client: Client) -> None:
 async def requested_events_come_in_operation(client: Client) -> None:
     agent = await deploy(client, "web")
     agent.told.clear()
+    with pytest.raises(errors.IllegalTransition):
+        await client.applications.finish_upgrade("web/0")
     await client.applications.prepare_upgrade("web/0")
     await agent.run()
     await client.applications.finish_upgrade("web/0")
-    await client.applications.collect_metrics("web/0")
+    for _ in range(2):
+        await client.applications.collect_metrics("web/0")
     await agent.run()
     assert agent.events("web/0") == ["pre-series-upgrade", "post-series-upgrade", "collect-metrics"]
-    with pytest.raises(errors.IllegalTransition):
-        await client.applications.finish_upgrade("web/0")
 
 
 @check
@@ -533,7 +554,7 @@ async def units_are_placed_on_machines_that_are_served(client: Client) -> None:
             if unit.id in unit_ids:
                 break
     unit = await client.applications.unit("pg/0")
-    assert (unit.machine, unit.has_agent, unit.anywhere) == (place, True, False)
+    assert (unit.machine, unit.anywhere) == (place, False)
     with pytest.raises(errors.NotFound):
         await client.applications.add_units("pg", machines=[str(uuid.uuid4())])
 

@@ -54,7 +54,9 @@ class UnitServer:
         self.state = State(names=list(names))
         self.others: dict[str, dict[str, str]] = {"pg/0": {"dsn": "pg://0"}}
         self.leadership = Leadership(leads=True, term=3, remaining_seconds=90.0, leader="web/0")
+        # Events whose effects are refused, so that they have failed, and errors that the next calls of a name end with.
         self.refused: set[str] = set()
+        self.errors: dict[str, list[errors.Error]] = {}
         self.timeout_seconds = 30.0
         self.storages: dict[str, bool] = {}
         self.kept_storages: set[str] = set()
@@ -125,7 +127,7 @@ class UnitServer:
             yield (UNIT_ID,)
 
     async def next_event(self, lease_token: int, unit_id: str) -> Grant | NoEvent:
-        self._check(lease_token)
+        self._check(lease_token, "next_event")
         following = self._next()
         self._save()
         return following
@@ -133,7 +135,7 @@ class UnitServer:
     async def commit(
         self, lease_token: int, event_id: str, attempt: int, effects: object, *, is_last: bool = False
     ) -> Grant | NoEvent:
-        self._check(lease_token)
+        self._check(lease_token, "commit")
         assert isinstance(effects, bytes)
         number, state = int(event_id), self.state
         if (number, attempt) in [(n, a) for n, (_, a) in enumerate(state.committed)]:
@@ -156,7 +158,7 @@ class UnitServer:
     async def fail(
         self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
     ) -> Grant | NoEvent:
-        self._check(lease_token)
+        self._check(lease_token, "fail")
         if is_lost:
             self.state.lost += 1
             self.state.in_flight = (int(event_id), attempt, 0, False)
@@ -174,7 +176,7 @@ class UnitServer:
 
     async def set_status(self, lease_token: int, unit_id: str, *, status: UnitStatus | None = None) -> None:
         assert status is not None
-        self._load()
+        self._check(lease_token, "set_status")
         self.state.statuses.append(status.name)
         self._save()
 
@@ -184,12 +186,16 @@ class UnitServer:
         return len(self.state.lines)
 
     async def fetch_charm(self, lease_token: int, digest: str) -> AsyncIterator[bytes]:
+        if digest not in self.state.packages:
+            raise errors.NotFound(f"there is no charm {digest}")
         content = self.state.packages[digest]
         yield content[:100]
         yield content[100:]
 
-    def _check(self, token: int) -> None:
+    def _check(self, token: int, name: str) -> None:
         self._load()
+        if self.errors.get(name):
+            raise self.errors[name].pop(0)
         if token != self.state.token:
             raise errors.LeaseLost("the lease is over")
 

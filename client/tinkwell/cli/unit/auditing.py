@@ -101,7 +101,8 @@ async def _read(client: "Client", oldest: int, tail: int) -> "list[Event]":
         return found
     async with client.applications.watch(resource_types=_TYPES, from_revision=oldest, on_bookmark=stop) as events:
         async for event in events:
-            if event.revision > tail:
-                break
-            found.append(event)
+            if event.revision <= tail:
+                found.append(event)
+            if event.revision >= tail:
+                break  # no bookmark comes where an event stands
     return found

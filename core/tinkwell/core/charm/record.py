@@ -1,5 +1,6 @@
 """What a charm says of itself, and the charm as it is stored. Both are immutable; a charm is known by its digest."""
 
+import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -125,6 +126,20 @@ class Charm:
     def name(self) -> str:
         """The name that the charm gives itself."""
         return self.manifest.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCharm:
+    """A charm that is stored; `size` is that of its package in bytes."""
+
+    id: str
+    version: int
+    digest: str
+    size: int
+    manifest: Manifest
+    warnings: tuple[str, ...]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
 
 
 def _without_empty(members: JsonObject) -> JsonObject:

@@ -14,9 +14,9 @@ from tinkwell.core.unit.view import MemberView, RelationView, View
 NEVER_TOLD = RelationLedger(created=False)
 
 
-def is_open(told: RelationLedger | None) -> bool:
+def is_open(told: RelationLedger) -> bool:
     """Whether the unit is in the relation, as far as it was told."""
-    return told is not None and told.created and not told.broken
+    return told.created and not told.broken
 
 
 def creation(relation: RelationView, told: RelationLedger) -> UnitEvent | None:
@@ -132,14 +132,13 @@ def _echo(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent
 
 
 def _departed(relation: RelationView, told: RelationLedger, view: View, unit: str) -> UnitEvent:
-    is_leaver = view.is_dying or view.application_life is not Life.ALIVE
     return UnitEvent(
         kind=EventKind.RELATION_DEPARTED,
         relation=relation.number,
         endpoint=relation.endpoint,
         application=name.application_of(unit),
         unit=unit,
-        departing_unit=view.unit if is_leaver else unit,
+        departing_unit=view.unit if view.is_dying else unit,
         is_mirrored=told.members[unit].is_older,
     )
 

@@ -40,9 +40,7 @@ def awaits_leader(ledger: Ledger, view: View) -> bool:
 
     Then an election must be tried first; if nobody can be elected, the unit's next event comes without that step.
     """
-    if ledger.queue or not ledger.plan or view.is_dying or view.is_held or view.leader:
-        return False
-    if view.application_life is not Life.ALIVE:
+    if view.is_dying or view.is_held or view.leader or view.application_life is not Life.ALIVE:
         return False
     for step in ledger.plan:
         if step.kind is StepKind.LEADER:

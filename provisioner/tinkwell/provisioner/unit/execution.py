@@ -149,7 +149,7 @@ class Execution:
                     ),
                     folder=self._folder.charm,
                     record=self._folder.record,
-                    timeout_seconds=self._grant.timeout_seconds,
+                    timeout_seconds=self._granted.remaining_seconds,
                 ).run(self._journal.hear)
             await self._journal.finish()
             await asyncio.wait([sending], timeout=journal.LAST_SECONDS)

@@ -26,6 +26,11 @@ class Granted:
         leadership = self.grant.leadership
         return leadership.leads and leadership.remaining_seconds - (now() - self.asked_at) >= PROMISE_SECONDS
 
+    @property
+    def remaining_seconds(self) -> float:
+        """How long the attempt may go on: the server counts from when it granted it."""
+        return max(0.0, self.grant.timeout_seconds - (now() - self.asked_at))
+
     def is_same(self, grant: Grant) -> bool:
         """Whether another grant is for this very attempt."""
         return (grant.event.id, grant.event.attempt) == (self.grant.event.id, self.grant.event.attempt)

@@ -2,6 +2,7 @@
 
 from support import edge
 from support.unit_site import Agent, Site, bag
+from tinkwell.api.v1 import application_service_pb2 as application_pb
 from tinkwell.api.v1 import unit_service_pb2 as pb
 
 
@@ -109,7 +110,7 @@ async def test_only_the_leader_says_how_its_application_is(site: Site) -> None:
     first, second, agent = await _two(site)
 
     def saying(unit_id: str) -> pb.SetStatusRequest:
-        status = {"name": "active", "message": "serves"}
+        status = application_pb.UnitStatus(name="active", message="serves")
         return pb.SetStatusRequest(
             lease_token=agent.token, unit_id=unit_id, status=status, application_status=status, workload_version="2.1"
         )

@@ -39,9 +39,8 @@ async def test_units_are_told_of_another_charm_and_run_on_it(site: Site) -> None
     first = await site.deploy(WEB, "web", config={"workers": 5, "title": "a"})
     agent = await site.agent()
     await site.run(agent, "web/0")
-    newer = (
-        "name: web\nrequires: {db: postgresql}\nstorage: {cache: {}}\nconfig: {options: {title: {}, size: {type: int}}}"
-    )
+    options = "config: {options: {title: {}, size: {type: int}}}"
+    newer = f"name: web\nrequires: {{db: postgresql}}\nstorage: {{cache: {{}}}}\n{options}"
     refreshed = await refresh(site, "web", newer, size=3)
     assert refreshed.charm != first.charm
     assert json.loads(refreshed.config) == {"title": "a", "size": 3}

@@ -95,10 +95,8 @@ async def test_bags_are_read_where_they_are_asked_for(site: Site) -> None:
     await site.deploy(WEB, "web")
     await site.deploy(PG, "pg")
     made = await relate(site)
-    await site.sql.execute(
-        "INSERT INTO relation_bag (relation_id, owner, data) VALUES ($1::text::uuid, 'pg/0', '{\"dsn\": \"a\"}')",
-        made.id,
-    )
+    statement = "INSERT INTO relation_bag (relation_id, owner, data) VALUES ($1::text::uuid, 'pg/0', $2::text::jsonb)"
+    await site.sql.execute(statement, made.id, '{"dsn": "a"}')
     request = pb.GetRelationRequest(number=made.number)
     assert not (await site.apps.GetRelation(request)).bags
     [bag] = (await site.apps.GetRelation(pb.GetRelationRequest(number=made.number, with_bags=True))).bags

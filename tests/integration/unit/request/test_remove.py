@@ -114,8 +114,7 @@ async def test_a_unit_that_is_ended_by_force_gets_no_more_events_and_others_are_
     assert "pg/0 db-relation-departed web/0" in told
     assert "web/1 db-relation-departed web/0" in told
     assert not await site.sql.fetch("SELECT name FROM unit WHERE name = 'web/0'")
-    await site.agents.rounds.run_once()
-    assert "web/1 leader-elected" in await site.run(agent, "web/1")
+    assert "web/1 leader-elected" in told
 
 
 async def test_force_with_a_grace_waits_for_it(site: Site) -> None:

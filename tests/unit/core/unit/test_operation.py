@@ -180,6 +180,9 @@ def test_a_new_relation_waits_for_what_a_dying_one_of_its_endpoint_owes() -> Non
         (relation(), told("pg/0"), ["departed pg/0"]),
         (relation(application_version=1), told(), ["changed"]),
         (relation(application_version=1), told(application_version=1), []),
+        (relation(members=members("web/1", version=3)), told(older=("web/1",)), []),
+        (relation(members=members("web/1", entered=2)), told(), []),
+        (relation(members=members("web/1", entered=3)), told(), []),
         (relation(members=members("pg/0"), life=DYING), told(), ["broken"]),
         (relation(members=members("pg/0"), life=DYING), told("pg/0"), ["departed pg/0", "broken"]),
         (
@@ -294,6 +297,8 @@ def test_a_new_leader_is_told_what_the_last_one_wrote_but_not_in_profile_juju() 
     assert due(started({1: told()}), seen) == "cluster-relation-changed"
     assert due(started({1: told()}), replace(seen, profile=JUJU)) == ""
     assert due(started({1: told()}), replace(seen, profile=JUJU, leader="web/1")) == "cluster-relation-changed"
+    other = view(profile=JUJU, leader="web/0", relations=relations(relation(application_version=1)))
+    assert due(started({3: told()}), other) == "db-relation-changed"
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from unit.core.unit_life import (
 )
 
 from tinkwell.core.unit.explanation import Ground, ground
-from tinkwell.core.unit.kinds import Leaving, Reason
+from tinkwell.core.unit.kinds import EventKind, Leaving, Reason
 from tinkwell.core.unit.ledger import Ledger
-from tinkwell.core.unit.resolve import next_event
+from tinkwell.core.unit.resolve import is_owed_nothing, next_event
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import MemberView, View
 
@@ -74,6 +74,13 @@ def test_two_peers_that_leave_at_once_do_not_wait_for_each_other() -> None:
     leaving = members("web/1", is_leaving=True, owes=True)
     dying = view(life=DYING, profile=JUJU, relations=relations(peer(members=leaving)))
     assert following(started({1: told("web/1")}), dying) == ["cluster-relation-departed web/1", "stop", "remove"]
+
+
+def test_a_unit_is_owed_nothing_after_remove_but_before_that_also_what_must_follow_its_last_event() -> None:
+    dying = view(life=DYING)
+    assert not is_owed_nothing(started(stopped=True), dying)
+    assert is_owed_nothing(started(stopped=True, removed=True), dying)
+    assert not is_owed_nothing(Ledger(queue=(UnitEvent(kind=EventKind.START),)), dying)
 
 
 OWN: dict[str, Any] = {"life": DYING}

@@ -249,6 +249,21 @@ def test_root_may_name_another_account(invoke: Invoke) -> None:
     assert settings.process_user == other_account.found()
 
 
+def test_units_are_run_where_that_is_asked_for(invoke: Invoke) -> None:
+    _, settings = invoke(commands.provisioner)
+    assert not settings.serves_units
+    for command in ((commands.provisioner, "--units"), (commands.agent, "--id", ID, "--units")):
+        _, settings = invoke(*command)
+        assert settings.serves_units
+
+
+@other_account.as_root
+def test_units_are_not_run_as_another_account(invoke: Invoke) -> None:
+    result, settings = invoke(commands.provisioner, "--units", "--process-user", other_account.NAME)
+    assert (result.exit_code, settings) == (2, None)
+    assert "--units runs scripts as this account" in " ".join(result.output.split())
+
+
 HIDDEN = """
 import ctypes
 from unittest import mock

@@ -11,6 +11,7 @@ import pytest
 
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
+from tinkwell.client import errors
 from tinkwell.client.unit.grant import Leadership
 from tinkwell.client.unit.outcome import Outcome, OutcomeFolder
 from tinkwell.provisioner.lease.keeper import Keeper
@@ -121,6 +122,69 @@ async def test_a_commit_that_is_refused_is_not_sent_again(tmp_path: Path) -> Non
         await eventually(lambda: server.state.in_flight == (0, 1, 0, True))
         await eventually(lambda: not OutcomeFolder(tmp_path / "units/outcomes").unit_ids())
     assert not server.state.committed
+
+
+async def test_effects_that_the_server_cannot_take_are_a_failure(tmp_path: Path) -> None:
+    server = UnitServer(["install"], {})
+    server.errors["commit"] = [errors.InvalidField("they are too large")]
+    await _run(server, tmp_path)
+    assert server.state.failures == ["its effects are refused: they are too large"]
+
+
+async def test_a_unit_that_is_not_to_be_had_is_left_until_it_is_woken(tmp_path: Path) -> None:
+    server = UnitServer(["install"], {})
+    server.errors["next_event"] = [errors.LeaseHeld("somebody has it")]
+    async with _agent(server, tmp_path):
+        await eventually(lambda: not server.errors["next_event"])
+        assert server.state.in_flight is None
+        server.woken.set()
+        await eventually(lambda: server.is_over)
+
+
+async def test_an_answer_that_is_none_is_asked_for_again(tmp_path: Path) -> None:
+    server = UnitServer(["install"], {})
+    server.errors["next_event"] = [errors.PermissionDenied("not now")]
+    await _run(server, tmp_path)
+
+
+async def test_an_old_outcome_that_is_refused_does_not_stop_the_unit(tmp_path: Path) -> None:
+    server = UnitServer(["install"], {})
+    outcome = Outcome(unit_id=UNIT_ID, event_id="7", attempt=1, lease_token=1, effects=b"")
+    OutcomeFolder(tmp_path / "units/outcomes").keep(outcome)
+    await _run(server, tmp_path)
+    assert server.state.committed == [("install", 1)]
+
+
+@pytest.mark.parametrize("content, reason", [(b"no zip", "cannot be unpacked: "), (None, "cannot be fetched: ")])
+async def test_a_charm_that_is_not_to_be_had_fails_the_event(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    server = UnitServer(["install"], {})
+    server.state.packages = {} if content is None else {server.state.charm: content}
+    await _run(server, tmp_path)
+    assert reason in server.state.failures[0]
+
+
+async def test_a_status_that_is_refused_is_told_to_the_script(tmp_path: Path) -> None:
+    server = UnitServer(["install"], {"install": "status-set active 2>&1; true"})
+    server.errors["set_status"] = [errors.InvalidField("it is too long")]
+    await _run(server, tmp_path)
+    assert _said(server) == ["ERROR it is too long"]
+
+
+async def test_an_error_while_a_woken_unit_works_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit, "LOOK_SECONDS", 0.01)
+    server = UnitServer(["install"], {"install": f"while ! test -e {tmp_path}/go; do sleep 0.02; done"})
+    async with _agent(server, tmp_path):
+        await eventually(lambda: server.state.in_flight is not None)
+        server.errors["next_event"] = [errors.PermissionDenied("not now")]
+        server.woken.set()
+        await eventually(lambda: not server.errors["next_event"])
+        (tmp_path / "go").touch()
+        await eventually(lambda: server.is_over)
+    assert server.state.committed == [("install", 1)]
 
 
 async def test_an_outcome_on_the_disk_is_sent_before_anything_is_asked(tmp_path: Path) -> None:

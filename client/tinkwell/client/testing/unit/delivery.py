@@ -60,6 +60,14 @@ class Delivery:
                     found.append((room, unit))
         return found
 
+    def place(self) -> None:
+        """Give units that wait for a place one, where an agent that is alive serves it."""
+        for lease_id in self._book.agents:
+            if self._is_live(lease_id):
+                self.served(lease_id)
+        for room in self._book.all_rooms():
+            room.tell()
+
     def has_agent(self, room: Room, unit: WorldUnit) -> bool:
         """Whether an agent that is alive serves a unit."""
         live = (by for lease_id, by in self._book.agents.items() if self._is_live(lease_id))

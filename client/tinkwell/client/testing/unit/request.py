@@ -194,7 +194,8 @@ class Requests:
             raise errors.InvalidField.of("request", "is needed")
         if found.running is not None and found.name in room.world.failed():
             raise errors.UnitInError(f"{found.name}", event=found.running.event.name)
-        room.world.request(found.name, _REQUESTS[request.request])
+        if _is_new(found, _REQUESTS[request.request]):
+            room.world.request(found.name, _REQUESTS[request.request])
         room.tell()
         return room, found.name
 
@@ -214,6 +215,8 @@ class Requests:
         """Take a storage from its unit."""
         room = self._book.room(request.namespace)
         room.world.detach(request.storage, actor="test")
+        if (found := room.world.storages.get(request.storage)) is not None:
+            found.is_kept = bool(found.machine)  # what is on no machine has nowhere to stay
         room.tell()
         return room, request.storage
 
@@ -272,6 +275,18 @@ class Requests:
     def _between(self, room: Room, pair: match.Pair) -> Relation | None:
         ends = {end.application: end.endpoint for end in (pair.provider, pair.requirer)}
         return next((each for each in room.world.relations.values() if each.ends == ends), None)
+
+
+def _is_new(unit: WorldUnit, kind: EventKind) -> bool:
+    """Whether a request is one that was not made yet."""
+    asked, seen = unit.asked, unit.ledger.requests
+    match kind:
+        case EventKind.PRE_SERIES_UPGRADE:
+            return asked.prepared == asked.finished
+        case EventKind.POST_SERIES_UPGRADE:
+            return not asked.prepared or asked.prepared > asked.finished
+        case _:
+            return asked.metrics == seen.metrics
 
 
 def _object(text: str) -> JsonObject:

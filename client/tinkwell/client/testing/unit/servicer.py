@@ -104,7 +104,9 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
                 yield answer.charm(charm)
 
     async def Deploy(self, request: pb.DeployRequest, context: Any) -> pb.Application:
-        return self._application(*self._requests.deploy(request))
+        room, made = self._requests.deploy(request)
+        self._delivery.place()
+        return self._application(room, made)
 
     async def GetApplication(self, request: pb.GetApplicationRequest, context: Any) -> pb.Application:
         for room in self._book.all_rooms() if request.id else ():
@@ -163,6 +165,7 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
 
     async def AddUnits(self, request: pb.AddUnitsRequest, context: Any) -> pb.AddUnitsResponse:
         room, added = self._requests.add_units(request)
+        self._delivery.place()
         return pb.AddUnitsResponse(units=[self._unit(room, room.world.units[each]) for each in added])
 
     async def RemoveUnit(self, request: pb.RemoveUnitRequest, context: Any) -> pb.Unit:

@@ -45,6 +45,9 @@ def _wrong_step(before: EventRecord | None, event: EventRecord) -> str:
         return (
             "" if event.attempt == before.attempt + 1 else f"attempt {event.attempt} follows attempt {before.attempt}"
         )
+    if before.state is _S.ERROR and event.change == "UPDATED":
+        # Somebody has it tried again at another time.
+        return "" if (event.state, event.attempt) == (before.state, before.attempt) else "it is UPDATED as another one"
     if before.state is _S.ERROR and event.state in (_S.COMMITTED, _S.ERROR):
         return f"it was ERROR before, and is {event.state} without another attempt"
     return ""

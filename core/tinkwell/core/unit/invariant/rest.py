@@ -9,7 +9,7 @@ from tinkwell.core.unit.invariant.history import NEVER, History, RelationHistory
 from tinkwell.core.unit.invariant.leadership import lives
 from tinkwell.core.unit.invariant.membership import own_writes
 from tinkwell.core.unit.invariant.violation import Violation
-from tinkwell.core.unit.kinds import EventKind
+from tinkwell.core.unit.kinds import EventKind, Life
 
 _K = EventKind
 
@@ -157,6 +157,12 @@ def today_is_seen(history: History) -> Iterator[Violation]:
         charms = [told.record.charm for told in unit.stream if told.kind in (_K.INSTALL, _K.UPGRADE_CHARM)]
         if charms[-1] != today.charm:
             yield Violation("I18", unit.name, 0, f"at rest it never saw charm {today.charm[:12]}")
+        attached = [told.record.storage for told in unit.stream if told.kind is _K.STORAGE_ATTACHED]
+        detached = [told.record.storage for told in unit.stream if told.kind is _K.STORAGE_DETACHING]
+        for name, records in history.storage.items():
+            is_its = records[-1].unit == unit.name and records[-1].life is Life.ALIVE and not records[-1].is_deleted
+            if is_its and attached.count(name) == detached.count(name):
+                yield Violation("I24", unit.name, 0, f"at rest {name} was never attached")
 
 
 def everyone_has_ended(history: History) -> Iterator[Violation]:

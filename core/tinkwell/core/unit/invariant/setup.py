@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from tinkwell.core.unit.invariant.history import NEVER, History, Told, UnitHistory, at
+from tinkwell.core.unit.invariant.record import StorageRecord
 from tinkwell.core.unit.invariant.violation import Violation, of
 from tinkwell.core.unit.kinds import EventKind, Life
 
@@ -36,20 +37,28 @@ def storage_comes_first(history: History) -> Iterator[Violation]:
     """I1: what storage a unit was allotted is attached before `install`, and nothing else comes before it."""
     for unit in history.units:
         told = setup(unit)
-        index = next((index for index, one in enumerate(told) if one.kind is _K.INSTALL), None)
-        before = told if index is None else told[:index]
+        install = next((one for one in told if one.kind is _K.INSTALL), None)
+        before = [one for one in told if install is None or one.revision < install.revision]
         for one in before:
             if one.kind is not _K.STORAGE_ATTACHED:
                 yield of("I1", unit, one, "it came before install")
-        if index is None:
-            continue
         attached = {one.record.storage for one in before}
-        for name, records in history.storage.items():
-            last = at(records, told[index].first_granted - 1)
-            if last is None or last.is_deleted or last.unit != unit.name or last.life is not Life.ALIVE:
-                continue
+        if install is None:
+            continue
+        for name in _allotted(history, unit, install):
             if name not in attached:
-                yield of("I1", unit, told[index], f"{name} was not attached before it")
+                yield of("I1", unit, install, f"{name} was not attached before it")
+
+
+def _allotted(history: History, unit: UnitHistory, install: Told) -> Iterator[str]:
+    """Yield the storages that a unit had before its first event, and when `install` was granted."""
+    for name, records in history.storage.items():
+        if all(_has(unit, at(records, then - 1)) for then in (unit.events[0].revision, install.first_granted)):
+            yield name
+
+
+def _has(unit: UnitHistory, last: StorageRecord | None) -> bool:
+    return last is not None and not last.is_deleted and last.unit == unit.name and last.life is Life.ALIVE
 
 
 def install_comes_once(history: History) -> Iterator[Violation]:

@@ -25,6 +25,9 @@ def apply(state: State, unit: Unit, changes: tuple[rule.Change, ...]) -> None:
                 unit.phase = phase
                 log.write_unit(state, unit)
             case rule.Die():
+                # Also of those that only a newer charm declares, which the unit does not see.
+                for storage in [*state.storages_of(unit.name)]:
+                    _detach(state, storage)
                 unit.life = Life.DEAD
                 log.write_unit(state, unit)
             case rule.Detach(storage):

@@ -36,7 +36,7 @@ def deploy(
 def add_units(state: State, wanted: str, count: int, *, machine: str = "", attach: Iterable[str] = ()) -> list[str]:
     """Create units, with the storages that their charm declares; `attach` are free storages for a single one."""
     application = _living(state, wanted)
-    given = [_free(state, each, machine) for each in attach]
+    given = [_free(state, each, application, machine) for each in attach]
     if given and count != 1:
         raise errors.InvalidField.of("attach", "may be given for one unit only; add units one by one")
     if len([*state.units_of(wanted)]) + count > limit.UNITS_PER_APPLICATION:
@@ -127,6 +127,8 @@ def refresh(state: State, wanted: str, charm: Charm) -> None:
 def add_storage(state: State, unit: Unit, kind: str) -> str:
     """Create a storage for a unit, and return its name."""
     application = state.applications[unit.application]
+    if unit.life is not Life.ALIVE:
+        raise errors.IllegalTransition(f"unit {unit.name}", "it is being removed; take another one")
     if not application.charm.has_storage(kind):
         raise errors.InvalidField.of("storage", f"charm {application.charm.name} has no storage {kind}")
     added = f"{kind}/{state.next_storage}"
@@ -141,9 +143,7 @@ def attach(state: State, unit: Unit, wanted: str) -> None:
     """Allot a free storage of a unit's machine to it."""
     if unit.life is not Life.ALIVE:
         raise errors.IllegalTransition(f"unit {unit.name}", "it is being removed; take another one")
-    storage = _free(state, wanted, unit.machine)
-    if not state.applications[unit.application].charm.has_storage(storage.kind):
-        raise errors.InvalidField.of("storage", f"the charm of {unit.name} has no storage {storage.kind}")
+    storage = _free(state, wanted, state.applications[unit.application], unit.machine)
     _allot(state, storage, unit)
 
 
@@ -201,8 +201,10 @@ def _living(state: State, wanted: str) -> Application:
     return application
 
 
-def _free(state: State, wanted: str, machine: str) -> Storage:
+def _free(state: State, wanted: str, application: Application, machine: str) -> Storage:
     storage = state.storage(wanted)
+    if not application.charm.has_storage(storage.kind):
+        raise errors.InvalidField.of("storage", f"charm {application.charm.name} has no storage {storage.kind}")
     if storage.unit:
         raise errors.IllegalTransition(f"storage {wanted}", f"it is allotted to {storage.unit}; detach it first")
     if storage.machine != machine:

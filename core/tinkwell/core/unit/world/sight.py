@@ -1,7 +1,5 @@
 """What a unit sees of a world: the view that its next event is found by."""
 
-from collections.abc import Mapping
-
 from tinkwell.core.unit import relation as rule
 from tinkwell.core.unit.kinds import EventKind, Life, Membership
 from tinkwell.core.unit.view import MemberView, RelationView, View
@@ -11,6 +9,8 @@ from tinkwell.core.unit.world.state import Application, Relation, State, Unit
 def view(state: State, unit: Unit) -> View:
     """Return everything that a unit's next event depends on beside its ledger, as it is now."""
     application = state.applications[unit.application]
+    # What only a newer charm declares comes into sight with upgrade-charm.
+    known = application.charms[unit.ledger.charm_seen or unit.code or application.charm.digest]
     return View(
         unit=unit.name,
         application=application.name,
@@ -26,9 +26,17 @@ def view(state: State, unit: Unit) -> View:
         term=application.term,
         announced_term=application.announced_term,
         requests=unit.asked,
-        storages={each.name: each.life for each in state.storages_of(unit.name)},
+        storages={
+            each.name: each.life
+            for each in state.storages_of(unit.name)
+            if each.is_attached or known.has_storage(each.kind)
+        },
         is_tick_due=unit.is_tick_due,
-        relations=_relations(state, unit, application),
+        relations={
+            each.number: _relation(state, unit, each)
+            for each in state.relations_of(application.name)
+            if each.ends[application.name] in known.endpoints or each.number in unit.ledger.relations
+        },
     )
 
 
@@ -36,16 +44,6 @@ def leader(state: State, application: Application) -> str:
     """Return the name of the unit that leads, or nothing: who is not heard any more does not."""
     unit = state.units.get(application.leader)
     return unit.name if unit is not None and unit.is_heard and unit.life is not Life.DEAD else ""
-
-
-def _relations(state: State, unit: Unit, application: Application) -> Mapping[int, RelationView]:
-    known = application.charms[unit.ledger.charm_seen or unit.code or application.charm.digest]
-    return {
-        relation.number: _relation(state, unit, relation)
-        for relation in state.relations_of(application.name)
-        # What only a newer charm declares comes into sight with upgrade-charm.
-        if relation.ends[application.name] in known.endpoints or relation.number in unit.ledger.relations
-    }
 
 
 def _relation(state: State, unit: Unit, relation: Relation) -> RelationView:

@@ -83,12 +83,17 @@ class HardwareService:
                 yield machine
 
     async def delete(self, hardware_id: str, *, actor: str) -> int:
-        """Delete a machine and return the revision. Raises `errors.NotFound`, also for one that is deleted already."""
+        """Delete a machine and return the revision.
+
+        Raises `errors.NotFound`, also for one that is deleted already, and `errors.MachineHasUnits`.
+        """
         hardware_id = parse.parse_uuid("id", hardware_id)
 
         async def work(transaction: Transaction) -> None:
             if not await queries.mark_deleted(transaction.fetch, hardware_id):
                 raise errors.NotFound(ResourceType.HARDWARE, hardware_id)
+            if units := await queries.list_units(transaction.fetch, hardware_id):
+                raise errors.MachineHasUnits(hardware_id, units=units, advice="remove them first")
 
         return (await self._database.write(work, actor=actor)).revision
 

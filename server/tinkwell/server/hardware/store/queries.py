@@ -68,6 +68,8 @@ _LIST = sqlalchemy.text(
 _DELETE = """
     UPDATE hardware SET deleted_at = clock_timestamp() WHERE id = $1::text::uuid AND deleted_at IS NULL RETURNING id
 """
+# Who adds units to a machine holds it until then.
+_UNITS = "SELECT name FROM unit WHERE machine_id = $1::text::uuid AND life <> 'DEAD' ORDER BY name"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -140,6 +142,11 @@ async def list_live(connection: AsyncConnection) -> AsyncGenerator[Hardware, Non
 async def mark_deleted(fetch: Fetch, hardware_id: str) -> bool:
     """Delete a machine; False if there is none."""
     return bool(await fetch(_DELETE, hardware_id))
+
+
+async def list_units(fetch: Fetch, hardware_id: str) -> Sequence[str]:
+    """Return the names of the units on a machine, which is locked."""
+    return [row["name"] for row in await fetch(_UNITS, hardware_id)]
 
 
 async def phone_home(database: Database, key: Key, address: str, call: str, *, actor: str) -> int | None:

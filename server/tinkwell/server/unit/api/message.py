@@ -8,7 +8,8 @@ from google.protobuf import timestamp_pb2
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import namespace_service_pb2 as namespace_pb
 from tinkwell.core import errors
-from tinkwell.core.charm.record import Endpoint, Option, Role, Storage
+from tinkwell.core.charm.record import Endpoint, Option, Role, Storage, StoredCharm
+from tinkwell.core.unit import record
 from tinkwell.core.unit.kinds import CharmKind, EventState, Life, Phase, Profile
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonValue
@@ -16,7 +17,6 @@ from tinkwell.server.rpc import timestamp
 from tinkwell.server.unit.service.request.explaining import Explanation
 from tinkwell.server.unit.service.request.request import Removal, Units
 from tinkwell.server.unit.service.request.resolving import UnitRequest
-from tinkwell.server.unit.store.request import record
 
 _KINDS = {kind: pb.CharmKind.Value(f"CHARM_KIND_{kind.name}") for kind in CharmKind}
 _PROFILES = {profile: pb.UnitProfile.Value(f"UNIT_PROFILE_{profile.name}") for profile in Profile}
@@ -41,7 +41,7 @@ def namespace(found: record.Namespace) -> namespace_pb.Namespace:
     )
 
 
-def charm(found: record.StoredCharm) -> pb.Charm:
+def charm(found: StoredCharm) -> pb.Charm:
     """Build the message of a charm."""
     manifest = found.manifest
     return pb.Charm(

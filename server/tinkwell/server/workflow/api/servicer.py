@@ -36,6 +36,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             workflow_id=request.id,
             template_name=request.template,
             devices_text=request.hardware,
+            with_units=request.with_units,
             actor=auth.actor(context),
         )
         return pb.CreateWorkflowResponse(id=created.id, revision=created.revision)

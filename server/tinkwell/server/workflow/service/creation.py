@@ -39,13 +39,17 @@ class Created:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A workflow that is ready to be written; `recovers` is the id of the one that it recovers, empty for none."""
+    """A workflow that is ready to be written; `recovers` is the id of the one that it recovers, empty for none.
+
+    `with_units`: it may run on machines that units are on, as what recovers another one does.
+    """
 
     id: str
     devices_text: str
     source: Template
     rendered: Frozen
     recovers: str = ""
+    with_units: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class _Request:
     template: str
     devices: document.JsonObject
     devices_text: str
+    with_units: bool
 
 
 class WorkflowCreation:
@@ -66,16 +71,19 @@ class WorkflowCreation:
         # Templates as they were seen last, by what requests call them.
         self._known: OrderedDict[str, Template] = OrderedDict()
 
-    async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
+    async def create(
+        self, *, workflow_id: str, template_name: str, devices_text: str, with_units: bool = False, actor: str
+    ) -> Created:
         """Create a workflow; the template is named by its id or its name, and an empty `workflow_id` is made up.
 
         A repeated request changes nothing. Raises `errors.InvalidField`, `errors.NotFound` for the template or for a
-        worker, and `errors.AlreadyExists` for an id that another workflow has.
+        worker, `errors.AlreadyExists` for an id that another workflow has, and `errors.MachineHasUnits` where units are
+        on one of its machines, unless `with_units` says that they may be.
         """
         workflow_id = parse.parse_uuid("id", workflow_id) if workflow_id else str(uuid.uuid4())
         template_name = parse.parse_name("template", template_name)
         parsed, compact = await self._parse(devices_text)
-        request = _Request(workflow_id, template_name, parsed, compact)
+        request = _Request(workflow_id, template_name, parsed, compact, with_units)
         if (quick := await self._try_known(request, actor)) is not None:
             return quick
         for _ in range(_TRIES):
@@ -99,7 +107,7 @@ class WorkflowCreation:
         try:
             rendered = self._render_quickly(source.data, request)
             return await self._write(request, source, rendered, actor) if rendered is not None else None
-        except (errors.InvalidField, errors.NotFound):
+        except (errors.InvalidField, errors.NotFound, errors.MachineHasUnits):
             return None
 
     async def _try(self, request: _Request, actor: str) -> Created | None:
@@ -126,7 +134,13 @@ class WorkflowCreation:
                 self._known.popitem(last=False)
 
     async def _write(self, request: _Request, source: Template, rendered: Frozen, actor: str) -> Created | None:
-        draft = Draft(id=request.workflow_id, devices_text=request.devices_text, source=source, rendered=rendered)
+        draft = Draft(
+            id=request.workflow_id,
+            devices_text=request.devices_text,
+            source=source,
+            rendered=rendered,
+            with_units=request.with_units,
+        )
 
         async def work(fetch: Fetch) -> tuple[bool, bool]:
             is_made = await _insert(fetch, draft, actor=actor)
@@ -166,6 +180,9 @@ async def _insert(fetch: Fetch, draft: Draft, *, actor: str | None) -> bool:
     for text, reference in references.items():
         if reference in inserted.missing:
             raise errors.NotFound("HARDWARE", text)
+    if inserted.units:
+        advice = "remove them, or create it with_units: then they get no events until it has ended"
+        raise errors.MachineHasUnits(inserted.machine, units=inserted.units, advice=advice)
     return inserted.is_made
 
 
@@ -190,6 +207,7 @@ def _new_workflow(draft: Draft, references: Mapping[str, devices.Worker]) -> cre
         on_timeout=rendered.on_timeout,
         on_failure=rendered.on_failure,
         recovers=draft.recovers,
+        with_units=draft.with_units,
         actions=[
             _new_action(index, action, places[references[action.worker]])
             for index, action in enumerate(rendered.actions)

@@ -43,10 +43,16 @@ class WorkflowService:
         self._reports = Reports(database, self._recovery)
         self._expired_attempts = 0
 
-    async def create(self, *, workflow_id: str, template_name: str, devices_text: str, actor: str) -> Created:
+    async def create(
+        self, *, workflow_id: str, template_name: str, devices_text: str, with_units: bool = False, actor: str
+    ) -> Created:
         """Create a workflow; see `WorkflowCreation.create`."""
         return await self._creation.create(
-            workflow_id=workflow_id, template_name=template_name, devices_text=devices_text, actor=actor
+            workflow_id=workflow_id,
+            template_name=template_name,
+            devices_text=devices_text,
+            with_units=with_units,
+            actor=actor,
         )
 
     async def get(self, workflow_id: str) -> Workflow:

@@ -104,6 +104,7 @@ class WorkflowRecovery:
             source=source,
             rendered=rendered,
             recovers=ended_id,
+            with_units=True,
         )
 
 

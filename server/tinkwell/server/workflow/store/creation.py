@@ -8,9 +8,10 @@ from tinkwell.core.workflow import devices
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Fetch
 
-# All or nothing: only while the template is what was rendered, and where each worker is a live machine. Nobody changes
-# the one or deletes the others until the end. PostgreSQL compares the addresses, so that it does not matter how either
-# side writes them. Actions are made from the row of their workflow, so that its event goes before theirs.
+# All or nothing: only while the template is what was rendered, and where each worker is a live machine, without units on
+# it unless that is wanted. Nobody changes the one or deletes the others until the end. PostgreSQL compares the addresses,
+# so that it does not matter how either side writes them. Actions are made from the row of their workflow, so that its
+# event goes before theirs.
 _INSERT = """
     WITH held AS MATERIALIZED (
         SELECT id, name FROM template WHERE id = $2::text::uuid AND version = $3 AND deleted_at IS NULL FOR SHARE
@@ -28,11 +29,16 @@ _INSERT = """
          ORDER BY id FOR SHARE
     ), worker AS MATERIALIZED (
         SELECT found.place, kept.id FROM found JOIN kept ON kept.id = found.hardware_id
+    ), settled AS MATERIALIZED (
+        SELECT u.machine_id, u.name FROM unit u
+         WHERE NOT $15::boolean AND u.machine_id = ANY (ARRAY(SELECT id FROM worker)) AND u.life <> 'DEAD'
+         ORDER BY u.machine_id, u.name
     ), made AS (
         INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions, global_timeout_seconds,
                               on_timeout, on_failure, recovers)
         SELECT $1::text::uuid, held.id, held.name, $6::text::jsonb, $7, $8, $9, $10, $11, $12::text::uuid
-          FROM held WHERE cardinality($4::text[]) = (SELECT count(*) FROM worker)
+          FROM held
+         WHERE cardinality($4::text[]) = (SELECT count(*) FROM worker) AND NOT EXISTS (SELECT FROM settled)
             ON CONFLICT (id) DO NOTHING
         RETURNING id
     ), added AS (
@@ -52,6 +58,8 @@ _INSERT = """
     )
     SELECT EXISTS (SELECT FROM held) AS is_held, EXISTS (SELECT FROM made) AS is_made,
            ARRAY(SELECT place FROM worker) AS places,
+           (SELECT CAST(machine_id AS text) FROM settled LIMIT 1) AS machine,
+           ARRAY(SELECT name FROM settled WHERE machine_id = (SELECT machine_id FROM settled LIMIT 1)) AS units,
            set_config('tinkwell.actor', coalesce($14, current_setting('tinkwell.actor', true)), true)
 """
 
@@ -81,7 +89,8 @@ class NewAction:
 class NewWorkflow:
     """A workflow that is being created from this version of a template.
 
-    `devices` is JSON text, `data` the rendered template, and `recovers` the id of a workflow, or empty.
+    `devices` is JSON text, `data` the rendered template, and `recovers` the id of a workflow, or empty. `with_units`:
+    it may run on machines that units are on.
     """
 
     id: str
@@ -94,15 +103,21 @@ class NewWorkflow:
     on_timeout: str
     on_failure: str
     recovers: str
+    with_units: bool
     actions: Sequence[NewAction]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inserted:
-    """Whether a workflow was inserted; if not, its template has changed, its id is taken, or these workers are not."""
+    """Whether a workflow was inserted; if not, its template has changed, its id is taken, or these workers are not.
+
+    `units` are those on one of its machines, which keep it from being made.
+    """
 
     is_made: bool
     missing: Collection[devices.Worker]
+    machine: str
+    units: Sequence[str]
 
 
 async def insert(fetch: Fetch, new: NewWorkflow, *, actor: str | None) -> Inserted:
@@ -128,10 +143,11 @@ async def insert(fetch: Fetch, new: NewWorkflow, *, actor: str | None) -> Insert
         new.recovers or None,
         f"[{','.join(actions)}]",
         actor,
+        new.with_units,
     )
     there = set(row["places"])
     missing = {worker for place, worker in enumerate(new.workers, 1) if row["is_held"] and place not in there}
-    return Inserted(row["is_made"], missing)
+    return Inserted(row["is_made"], missing, row["machine"] or "", row["units"])
 
 
 def _dump(action: NewAction) -> str:

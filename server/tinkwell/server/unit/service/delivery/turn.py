@@ -188,6 +188,10 @@ class Turn:
 
     async def skip(self, loaded: Loaded, flight: EventRow, *, message: str) -> None:
         """Leave an event out, as if it had been heard, and what must follow it at once with it."""
+        if flight.event.kind is EventKind.RELATION_CREATED:
+            # Units enter a relation one after the other, and each sees who is in it.
+            await delivery.lock_relation(self._transaction, loaded.unit.namespace, flight.event.relation)
+            loaded = await self.load() or loaded
         left_out = [flight.event]
         await delivery.end_event(self._transaction, flight.id, EventState.SKIPPED, message=message)
         ledger = advance(loaded.ledger, flight.event, loaded.view)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tinkwell.core.charm import config, match, package
 from tinkwell.core.charm.record import Manifest, Role
+from tinkwell.core.unit.record import Application
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject
 from tinkwell.server.database.database import Database, Transaction
@@ -13,7 +14,6 @@ from tinkwell.server.unit.service.request.charms import Charms
 from tinkwell.server.unit.service.request.request import Refresh
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import relation, storage, unit
-from tinkwell.server.unit.store.request.record import Application
 
 
 class Changing:

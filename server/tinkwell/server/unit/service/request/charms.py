@@ -8,12 +8,11 @@ from typing import BinaryIO, cast
 
 from tinkwell.core import errors
 from tinkwell.core.charm import package
-from tinkwell.core.charm.record import Charm
+from tinkwell.core.charm.record import Charm, StoredCharm
 from tinkwell.core.value import parse
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Database, Fetch, Transaction
 from tinkwell.server.unit.store.request import charm as store
-from tinkwell.server.unit.store.request.record import StoredCharm
 
 MAX_NAME_BYTES = 255
 # So much of a package that is too large is read, since a client that still writes may not learn why it was refused.

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.charm import config, package
-from tinkwell.core.charm.record import Manifest, Role
+from tinkwell.core.charm.record import Manifest, Role, StoredCharm
 from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import limit
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import Life, Profile
+from tinkwell.core.unit.record import Application, Unit
 from tinkwell.core.value import check, document, parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.service.request import request as requests
@@ -21,7 +22,6 @@ from tinkwell.server.unit.service.request.request import Deploy, Units
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import namespace as namespace_store
 from tinkwell.server.unit.store.request import place, relation, storage, unit
-from tinkwell.server.unit.store.request.record import Application, StoredCharm, Unit
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

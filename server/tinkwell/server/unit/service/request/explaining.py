@@ -7,6 +7,7 @@ from typing import Any
 from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.explanation import upcoming
 from tinkwell.core.unit.kinds import EventState, Life, Phase
+from tinkwell.core.unit.record import Event, Notice, Unit
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.removing import missing
@@ -15,7 +16,6 @@ from tinkwell.server.unit.store.delivery import Loaded
 from tinkwell.server.unit.store.request import cause as store
 from tinkwell.server.unit.store.request import event as events
 from tinkwell.server.unit.store.request import unit
-from tinkwell.server.unit.store.request.record import Event, Notice, Unit
 
 _MAX_CAUSES = 6
 _MAX_BEHIND = 20
@@ -143,7 +143,7 @@ def _removal(event: Event) -> Cause:
     about = event.relation and (event.relation.departing_unit or event.relation.application)
     match event.reason:
         case "RELATION_REMOVED":
-            return Cause(f"{who} ended the relation with {about}")
+            return Cause(f"{who} ended the relation with {event.relation.application if event.relation else ''}")
         case "APPLICATION_REMOVED":
             return Cause(f"{who} removed the application {about if event.leaving != 'SELF' and about else ''}".rstrip())
         case "FORCED":

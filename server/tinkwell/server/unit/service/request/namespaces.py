@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 
 from tinkwell.core import errors
 from tinkwell.core.release import name as namespaces
+from tinkwell.core.unit.record import Namespace
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.store.request import namespace as store
-from tinkwell.server.unit.store.request.record import Namespace
 
 MIN_UPDATE_STATUS_SECONDS = 10
 MAX_UPDATE_STATUS_SECONDS = 3_600

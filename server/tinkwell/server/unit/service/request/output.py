@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import AsyncGenerator, Sequence
 
 from tinkwell.core.release import name as namespaces
+from tinkwell.core.unit.record import LogLine
 from tinkwell.core.value import parse
 from tinkwell.server.database.database import Database
 from tinkwell.server.unit.service.request import deploying
@@ -13,7 +14,6 @@ from tinkwell.server.unit.service.request.removing import missing
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import event as events
 from tinkwell.server.unit.store.request import unit
-from tinkwell.server.unit.store.request.record import LogLine
 from tinkwell.server.workflow.service import follower
 
 # A line may have 128 KiB, so that a page takes 4 MiB at most.

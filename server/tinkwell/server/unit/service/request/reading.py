@@ -11,6 +11,7 @@ from tinkwell.core import errors
 from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import ALIASES, EventKind, Life
+from tinkwell.core.unit.record import Application, Event, Notice, Relation, Storage, Unit
 from tinkwell.core.unit.resolve import awaits_leader, next_event
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.closed_object import nearest
@@ -22,7 +23,6 @@ from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import event as events
 from tinkwell.server.unit.store.request import relation, storage, unit
-from tinkwell.server.unit.store.request.record import Application, Event, Notice, Relation, Storage, Unit
 
 _MAX_KINDS = 100
 

@@ -8,6 +8,7 @@ from tinkwell.core.charm.match import Reference
 from tinkwell.core.charm.record import Manifest
 from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import limit
+from tinkwell.core.unit.record import Relation
 from tinkwell.core.value import check
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.service.request import deploying
@@ -16,7 +17,6 @@ from tinkwell.server.unit.service.request.reap import Reap
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import namespace as namespace_store
 from tinkwell.server.unit.store.request import relation
-from tinkwell.server.unit.store.request.record import Relation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

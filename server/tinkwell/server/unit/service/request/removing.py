@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tinkwell.core import errors
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import Life, Reason
+from tinkwell.core.unit.record import Application, Unit
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.service.request import deploying
 from tinkwell.server.unit.service.request import request as requests
@@ -13,7 +14,6 @@ from tinkwell.server.unit.service.request.reap import Reap
 from tinkwell.server.unit.service.request.request import Removal
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import relation, removal, storage, unit
-from tinkwell.server.unit.store.request.record import Application, Unit
 
 _DUE_AT_ONCE = 100
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from tinkwell.core import errors
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import EventState, Life
+from tinkwell.core.unit.record import Unit
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.service.request import request as requests
@@ -14,7 +15,6 @@ from tinkwell.server.unit.service.request.removing import missing
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import unit
-from tinkwell.server.unit.store.request.record import Unit
 
 _TRIES = 5
 

@@ -9,6 +9,7 @@ from tinkwell.core.charm.record import Manifest
 from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import Life
+from tinkwell.core.unit.record import Storage, Unit
 from tinkwell.core.value import parse
 from tinkwell.core.value.closed_object import nearest
 from tinkwell.server.database.database import Database, Transaction
@@ -18,7 +19,6 @@ from tinkwell.server.unit.service.request.removing import missing
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import namespace as namespace_store
 from tinkwell.server.unit.store.request import storage, unit
-from tinkwell.server.unit.store.request.record import Storage, Unit
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 

@@ -8,8 +8,8 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.unit.kinds import CharmKind, Life, Profile
+from tinkwell.core.unit.record import Application, Status
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.request.record import Application, Status
 
 _LISTED_ROWS = 100
 _COLUMNS = """

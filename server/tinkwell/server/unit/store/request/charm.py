@@ -7,10 +7,9 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.charm import metadata
-from tinkwell.core.charm.record import Charm
+from tinkwell.core.charm.record import Charm, StoredCharm
 from tinkwell.core.value import document
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.request.record import StoredCharm
 
 CHUNK_BYTES = 1024 * 1024
 

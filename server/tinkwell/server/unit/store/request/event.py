@@ -8,8 +8,8 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.unit.kinds import EventState, Phase
+from tinkwell.core.unit.record import Event, EventRelation, LogLine, Notice
 from tinkwell.server.database.database import Fetch
-from tinkwell.server.unit.store.request.record import Event, EventRelation, LogLine, Notice
 
 _LISTED_ROWS = 100
 _EVENT = """
@@ -27,7 +27,7 @@ _LIST = sqlalchemy.text(f"""
      ORDER BY e.ordinal DESC LIMIT :limit
 """).execution_options(yield_per=_LISTED_ROWS)  # noqa: S608
 NOTICES = """
-    SELECT n.handler, n.ordinal, n.event, n.attempts, n.created_at
+    SELECT n.handler, n.ordinal, CAST(n.event AS text) AS event, n.attempts, n.created_at
       FROM deferred_notice n WHERE n.unit_id = $1::text::uuid ORDER BY n.id
 """
 # The lines of a page come in the order of their ids, which is that in which they were stored.

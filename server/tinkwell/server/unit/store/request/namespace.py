@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from tinkwell.core.unit.record import Namespace
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.request.record import Namespace
 
 _LISTED_ROWS = 500
 _COLUMNS = """

@@ -9,9 +9,9 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.unit.kinds import Life
+from tinkwell.core.unit.record import Bag, End, Relation
 from tinkwell.core.value import document
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.request.record import Bag, End, Relation
 
 _LISTED_ROWS = 500
 _COLUMNS = """

@@ -8,8 +8,8 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.unit.kinds import Life
+from tinkwell.core.unit.record import Storage
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.request.record import Storage
 
 _LISTED_ROWS = 500
 _COLUMNS = """

@@ -8,9 +8,9 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core.unit.kinds import Life, Phase
+from tinkwell.core.unit.record import Port, Status, Unit
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.request import event as events
-from tinkwell.server.unit.store.request.record import Port, Status, Unit
 
 _LISTED_ROWS = 100
 _UNIT = f"""

@@ -1,10 +1,9 @@
-"""Namespaces, charms, applications and what belongs to these, as callers see them."""
+"""Namespaces, applications and what belongs to these, as the layers hand them on."""
 
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tinkwell.core.charm.record import Manifest
 from tinkwell.core.unit.kinds import CharmKind, EventState, Life, Phase, Profile
 
 
@@ -18,20 +17,6 @@ class Namespace:
     update_status_seconds: int
     event_timeout_seconds: int
     is_retrying: bool
-    created_at: datetime.datetime
-    updated_at: datetime.datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredCharm:
-    """A charm that is stored; `size` is that of its package in bytes."""
-
-    id: str
-    version: int
-    digest: str
-    size: int
-    manifest: Manifest
-    warnings: tuple[str, ...]
     created_at: datetime.datetime
     updated_at: datetime.datetime
 
