@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-import sys
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -340,22 +339,3 @@ def test_two_agents_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_storage_stays_below_the_folder(folder: AgentFolder, name: str) -> None:
     with pytest.raises(charm.CharmError, match="no name of a storage"):
         folder.storage("default", name)
-
-
-def test_a_program_is_found_in_its_file(tmp_path: Path) -> None:
-    from tinkwell.charm.agent import program
-
-    path = tmp_path / "a_charm_program.py"
-    path.write_text("from tinkwell import charm\n\nclass A(charm.Charm): ...\nclass B(charm.Charm): ...\n")
-    try:
-        assert program.load(f"{path}:B").declared.name == "b"
-    finally:
-        sys.modules.pop("a_charm_program", None)
-    with pytest.raises(charm.DeclarationError, match="has 2 charms; say which one"):
-        program.load(str(path))
-    sys.modules.pop("a_charm_program", None)
-    with pytest.raises(charm.DeclarationError, match="has no class C"):
-        program.load(f"{path}:C")
-    sys.modules.pop("a_charm_program", None)
-    with pytest.raises(charm.DeclarationError, match=r"nowhere\.py is no file"):
-        program.load("nowhere.py:X")
