@@ -39,10 +39,11 @@ def test_an_end_is_heard_from_who_holds_it_also_late(is_live: bool) -> None:
     fence.check_end(_held(mine, mine), 7)
 
 
+@pytest.mark.parametrize("by", [None, _lease("other", is_live=False)])
 @pytest.mark.parametrize("own", [None, _lease("mine")])
-def test_an_end_is_not_heard_from_who_has_lost_it(own: Lease | None) -> None:
+def test_an_end_is_not_heard_from_who_does_not_hold_it(by: Lease | None, own: Lease | None) -> None:
     with pytest.raises(errors.LeaseLost):
-        fence.check_end(_held(_lease("other", is_live=False), own), 7)
+        fence.check_end(_held(by, own), 7)
 
 
 @pytest.mark.parametrize("token", [0, -1, 2**63])
