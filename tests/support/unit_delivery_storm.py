@@ -8,8 +8,10 @@ import contextlib
 import dataclasses
 import json
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
+from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.charm.record import Charm, Endpoint, Manifest, Option, OptionType, Role, Storage
 from tinkwell.core.unit.effect import BagEdit, Effects
@@ -69,6 +71,7 @@ class Storm:
         self._leases = leases
         self._random = random.Random(seed)
         self._is_over = False
+        self._acts = 0
         self._tokens: dict[str, int] = {}
 
     async def run(self, *, requests: int) -> list[str]:
@@ -103,7 +106,9 @@ class Storm:
         try:
             for _ in range(requests):
                 await self._request()
-                await asyncio.sleep(self._random.uniform(0, 0.02))
+                # Agents do some of it before there is more.
+                done = self._acts + self._random.randint(0, 16)
+                await eventually(lambda done=done: self._acts >= done, deadline_seconds=60)  # type: ignore[misc]
         finally:
             self._is_over = True
 
@@ -190,6 +195,7 @@ class Storm:
     async def _agent(self, owner: str) -> None:
         grants: dict[str, Grant] = {}
         while not self._is_over:
+            self._acts += 1
             found = await self.database.fetch("SELECT id::text AS id FROM unit")
             if not found or self._random.random() < 0.02:
                 await asyncio.sleep(0.002)
@@ -291,3 +297,7 @@ class Storm:
             """
         )
         return [Entry(**dict(row) | {"data": json.loads(row["data"])}) for row in rows]
+
+    async def counts(self) -> Counter[str]:
+        """Return how often what happened to unit events."""
+        return Counter(entry.event_type for entry in await self._entries())

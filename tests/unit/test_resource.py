@@ -58,6 +58,8 @@ ROOM_OF = (
     | dict.fromkeys(PARTS_OF_UNIT, "unit")
 )
 ROOMS = sorted(set(ROOM_OF.values()))
+# What answers agents of units stands beside what answers operators, and all of it is put together as several services.
+PLACES = {"unit": ("delivery", "agent_servicer", "UnitRooms")}
 SERVER_ROOMS = sorted(path.parent.name for path in SERVER.glob("*/service"))
 
 
@@ -98,16 +100,17 @@ def test_a_resource_has_its_service_in_a_file_of_its_own(room: str) -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_resource_has_a_room_in_each_process(room: str) -> None:
+    service, servicer, name = PLACES.get(room, ("operations", "servicer", f"{title(room)}Room"))
     for module in (
         f"core.{room}",
         f"client.{room}.client",
         f"cli.{room}.commands",
-        f"server.{room}.service.operations",
+        f"server.{room}.service.{service}",
     ):
         importlib.import_module(f"tinkwell.{module}")
-    servicer = importlib.import_module(f"tinkwell.server.{room}.api.servicer")
-    assert hasattr(servicer, f"{title(room)}Servicer")
-    assert hasattr(importlib.import_module(f"tinkwell.server.{room}.room"), f"{title(room)}Room")
+    found = importlib.import_module(f"tinkwell.server.{room}.api.{servicer}")
+    assert hasattr(found, f"{title(room)}Servicer")
+    assert hasattr(importlib.import_module(f"tinkwell.server.{room}.room"), name)
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -135,7 +138,7 @@ def test_the_sql_of_a_room_is_protected(room: str) -> None:
         for module in contract.get("protected_modules", ())
     }
     # Secrets have no calls, and so no module that brings them to the port.
-    has_room = (SERVER / room / "room.py").exists()
+    has_room = (SERVER / room / "room.py").exists() and room not in PLACES
     assert protected.get(f"{package}.store") == {f"{package}.service", *([f"{package}.room"] if has_room else [])}
 
 

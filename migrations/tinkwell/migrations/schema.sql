@@ -168,13 +168,13 @@ CREATE TABLE public.application (
     leader integer,
     term bigint DEFAULT 0 NOT NULL,
     announced_term bigint DEFAULT 0 NOT NULL,
-    leader_until timestamp with time zone,
+    leader_until public.moment,
     next_number integer DEFAULT 0 NOT NULL,
     status_name text DEFAULT ''::text NOT NULL,
     status_message text DEFAULT ''::text NOT NULL,
     removal_actor text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT application_status_known CHECK ((status_name = ANY (ARRAY[''::text, 'unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text]))),
     CONSTRAINT application_status_size CHECK ((char_length(status_message) <= 1000)),
     CONSTRAINT application_term CHECK ((term >= announced_term))
@@ -228,9 +228,9 @@ CREATE TABLE public.charm (
     storages text[] DEFAULT '{}'::text[] NOT NULL,
     warnings text[] DEFAULT '{}'::text[] NOT NULL,
     size bigint NOT NULL,
-    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    used_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT charm_digest_form CHECK ((digest ~ '^sha256:[0-9a-f]{64}$'::text)),
     CONSTRAINT charm_size CHECK (((size >= 0) AND (size <= 268435456)))
 );
@@ -712,8 +712,8 @@ CREATE TABLE public.namespace (
     is_retrying boolean DEFAULT true NOT NULL,
     next_relation bigint DEFAULT 1 NOT NULL,
     next_storage bigint DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT namespace_event_timeout CHECK (((event_timeout_seconds >= 1) AND (event_timeout_seconds <= 86400))),
     CONSTRAINT namespace_update_status CHECK (((update_status_seconds >= 10) AND (update_status_seconds <= 3600)))
 );
@@ -878,8 +878,8 @@ CREATE TABLE public.relation (
     life public.unit_life DEFAULT 'ALIVE'::text NOT NULL,
     ends jsonb NOT NULL,
     removal_actor text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT relation_end_count CHECK ((jsonb_array_length(ends) =
 CASE
     WHEN is_peer THEN 1
@@ -1062,8 +1062,8 @@ CREATE TABLE public.storage (
     is_attached boolean DEFAULT false NOT NULL,
     is_kept boolean DEFAULT false NOT NULL,
     removal_actor text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT storage_owner CHECK ((((unit_id IS NULL) = (unit = ''::text)) AND ((unit_id IS NOT NULL) OR (NOT is_attached))))
 );
 
@@ -1139,12 +1139,12 @@ CREATE TABLE public.unit_event (
     consumed integer DEFAULT 0 NOT NULL,
     lease_token bigint DEFAULT 0 NOT NULL,
     is_lost boolean DEFAULT false NOT NULL,
-    deadline_at timestamp with time zone,
-    retry_at timestamp with time zone,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    deadline_at public.moment,
+    retry_at public.moment,
+    started_at public.moment,
+    finished_at public.moment,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT unit_event_cause_size CHECK ((octet_length((cause)::text) <= 65536)),
     CONSTRAINT unit_event_kind_form CHECK ((kind ~ '^[a-z]+(-[a-z]+)*$'::text)),
     CONSTRAINT unit_event_leaving_known CHECK ((leaving = ANY (ARRAY[''::text, 'SELF'::text, 'REMOTE'::text, 'RELATION'::text]))),
@@ -1190,13 +1190,13 @@ CREATE TABLE public.unit (
     is_forced boolean DEFAULT false NOT NULL,
     removal_reason text DEFAULT ''::text NOT NULL,
     removal_actor text DEFAULT ''::text NOT NULL,
-    force_at timestamp with time zone,
+    force_at public.moment,
     is_storage_kept boolean DEFAULT false NOT NULL,
     status_name text DEFAULT 'waiting'::text NOT NULL,
     status_message text DEFAULT ''::text NOT NULL,
     workload_version text DEFAULT ''::text NOT NULL,
     last_ordinal bigint DEFAULT 0 NOT NULL,
-    next_tick_at timestamp with time zone,
+    next_tick_at public.moment,
     prepare_requested integer DEFAULT 0 NOT NULL,
     finish_requested integer DEFAULT 0 NOT NULL,
     metrics_requested integer DEFAULT 0 NOT NULL,
@@ -1213,8 +1213,8 @@ CREATE TABLE public.unit (
     prepare_seen integer DEFAULT 0 NOT NULL,
     finish_seen integer DEFAULT 0 NOT NULL,
     metrics_seen integer DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT unit_number_range CHECK ((number >= 0)),
     CONSTRAINT unit_place CHECK (((machine_id IS NULL) OR (NOT is_anywhere))),
     CONSTRAINT unit_status_known CHECK ((status_name = ANY (ARRAY['unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text, 'error'::text]))),
@@ -1625,8 +1625,11 @@ BEGIN
         NEW := OLD;
         NEW.version := OLD.version + 1;
     ELSIF TG_OP = 'UPDATE' THEN
-        IF (NEW.life, NEW.phase, NEW.machine_id, NEW.is_anywhere, NEW.is_forced)
-           IS NOT DISTINCT FROM (OLD.life, OLD.phase, OLD.machine_id, OLD.is_anywhere, OLD.is_forced) THEN
+        IF (NEW.life, NEW.phase, NEW.machine_id, NEW.is_anywhere, NEW.is_forced, NEW.prepare_requested,
+            NEW.finish_requested, NEW.metrics_requested)
+           IS NOT DISTINCT FROM
+           (OLD.life, OLD.phase, OLD.machine_id, OLD.is_anywhere, OLD.is_forced, OLD.prepare_requested,
+            OLD.finish_requested, OLD.metrics_requested) THEN
             IF (NEW.status_name, NEW.status_message, NEW.workload_version)
                IS NOT DISTINCT FROM (OLD.status_name, OLD.status_message, OLD.workload_version) THEN
                 RETURN NULL;
@@ -1643,16 +1646,21 @@ CREATE FUNCTION public.write_unit_event_event() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 DECLARE
-    what text;
+    what text := CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' WHEN 'ERROR' THEN 'FAILED' ELSE NEW.state END;
+    kind text := 'UNIT_EVENT_' || what;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         IF NEW.state = OLD.state AND NEW.attempt = OLD.attempt THEN
-            RETURN NULL;
+            -- One that has failed is to be tried again at another time: its agent must hear of it.
+            IF NEW.state <> 'ERROR' OR NEW.retry_at IS NOT DISTINCT FROM OLD.retry_at THEN
+                RETURN NULL;
+            END IF;
+            what := 'UPDATED';
+            kind := 'UPDATED';
         END IF;
     END IF;
-    what := CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' WHEN 'ERROR' THEN 'FAILED' ELSE NEW.state END;
     PERFORM write_event(
-        'UNIT_EVENT', NEW.id, NEW.application_id, 'UNIT_EVENT_' || what, NEW.version, unit_event_shape(NEW),
+        'UNIT_EVENT', NEW.id, NEW.application_id, kind, NEW.version, unit_event_shape(NEW),
         concat('unit.', nullif(coalesce(nullif(NEW.endpoint, ''), split_part(NEW.storage, '/', 1)), '') || '-', NEW.kind,
                CASE WHEN what <> 'COMMITTED' THEN '.' || lower(what) END)
     );
@@ -1764,7 +1772,7 @@ CREATE TABLE public.deferred_notice (
     event public.unit_document NOT NULL,
     handler text NOT NULL,
     attempts integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 ALTER TABLE public.deferred_notice ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1853,7 +1861,7 @@ CREATE TABLE public.relation_bag (
     owner text NOT NULL,
     data jsonb DEFAULT '{}'::jsonb NOT NULL,
     version bigint DEFAULT 0 NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT relation_bag_size CHECK ((octet_length((data)::text) <= 1048576))
 );
 
@@ -1979,7 +1987,7 @@ CREATE TABLE public.unit_agent (
     charms text[] DEFAULT '{}'::text[] NOT NULL,
     namespace text DEFAULT ''::text NOT NULL,
     applications text[] DEFAULT '{}'::text[] NOT NULL,
-    connected_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    connected_at public.moment DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.unit_log (
@@ -1990,7 +1998,7 @@ CREATE TABLE public.unit_log (
     number bigint NOT NULL,
     level text NOT NULL,
     line text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT unit_log_level_known CHECK ((level = ANY (ARRAY['STDOUT'::text, 'STDERR'::text, 'DEBUG'::text, 'INFO'::text, 'WARNING'::text, 'ERROR'::text]))),
     CONSTRAINT unit_log_size CHECK ((octet_length(line) <= 131072))
 );

@@ -10,7 +10,8 @@ import pytest
 from support import waiting
 from tinkwell import charm
 from tinkwell.charm import description
-from tinkwell.charm.agent.agent import Agent, Wanted
+from tinkwell.charm.agent.agent import Agent, Wanted, sweep
+from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.client import Client
 from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core.unit.kinds import EventState
@@ -92,6 +93,25 @@ async def test_two_applications_live_and_go(client: Client, tmp_path: Path) -> N
             return [each.name async for each in client.applications.list()] == ["page"]
 
         await waiting.eventually(is_gone, deadline_seconds=SECONDS)
+
+
+async def test_storages_that_went_with_their_unit_are_removed_and_others_are_not(
+    client: Client, tmp_path: Path
+) -> None:
+    await deploy(client, Page, "page", units=2)
+    async with serving(client, Page, "page", tmp_path):
+        await client.applications.settled("page", timeout_seconds=SECONDS)
+        await client.applications.remove_unit("page/0")
+
+        async def is_gone() -> bool:
+            return [each.unit async for each in client.applications.storages()] == ["page/1"]
+
+        await waiting.eventually(is_gone, deadline_seconds=SECONDS)
+    folder = AgentFolder.open(tmp_path / "page")
+    assert len(folder.storages("default")) == 2
+    await sweep(client, folder, "default")
+    assert folder.storages("default") == {each.name async for each in client.applications.storages()}
+    folder.close()
 
 
 async def test_an_agent_that_dies_before_its_commit_is_followed_by_one_that_sends_it(

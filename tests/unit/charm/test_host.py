@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-import sys
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -73,9 +72,6 @@ class Units:
         self.lines += lines
         return len(self.lines) - before
 
-    async def storages(self) -> frozenset[str]:
-        return frozenset({"data/1"})
-
     async def wakes(self, lease_token: int, **_: object) -> AsyncIterator[tuple[str, ...]]:
         yield (UNIT_ID,)
 
@@ -127,8 +123,6 @@ async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFol
                     folder=folder,
                     charm_class=charm_class,
                     digest="sha256:0",
-                    namespace="default",
-                    storages=units.storages,
                     stopping=asyncio.Event(),
                 ),
                 UNIT_ID,
@@ -312,17 +306,6 @@ async def test_a_handler_of_a_unit_that_is_gone_is_ended(folder: AgentFolder, mo
     assert [call[0] for call in units.calls] == ["next", "next", "next"]
 
 
-async def test_storages_that_went_with_their_unit_are_removed_and_others_are_not(folder: AgentFolder) -> None:
-    class Web(charm.Charm):
-        """Does nothing."""
-
-    gone, kept = folder.storage("default", "data/0"), folder.storage("default", "data/1")
-    (gone / "file").touch()
-    await serve(Units(deque([GONE])), Web, folder)
-    assert not gone.exists()
-    assert kept.exists()
-
-
 async def test_a_refused_effect_is_the_end_of_its_outcome(folder: AgentFolder) -> None:
     class Web(charm.Charm):
         """Does nothing."""
@@ -356,22 +339,3 @@ def test_two_agents_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_storage_stays_below_the_folder(folder: AgentFolder, name: str) -> None:
     with pytest.raises(charm.CharmError, match="no name of a storage"):
         folder.storage("default", name)
-
-
-def test_a_program_is_found_in_its_file(tmp_path: Path) -> None:
-    from tinkwell.charm.agent import program
-
-    path = tmp_path / "a_charm_program.py"
-    path.write_text("from tinkwell import charm\n\nclass A(charm.Charm): ...\nclass B(charm.Charm): ...\n")
-    try:
-        assert program.load(f"{path}:B").declared.name == "b"
-    finally:
-        sys.modules.pop("a_charm_program", None)
-    with pytest.raises(charm.DeclarationError, match="has 2 charms; say which one"):
-        program.load(str(path))
-    sys.modules.pop("a_charm_program", None)
-    with pytest.raises(charm.DeclarationError, match="has no class C"):
-        program.load(f"{path}:C")
-    sys.modules.pop("a_charm_program", None)
-    with pytest.raises(charm.DeclarationError, match=r"nowhere\.py is no file"):
-        program.load("nowhere.py:X")

@@ -24,7 +24,7 @@ COMMANDS = {
     "app": {"deploy", "list", "status", "config", "relate", "unrelate", "scale", "remove", "upgrade", "watch"},
     "unit": {
         *("list", "status", "add", "remove", "watch", "events", "logs", "deferred", "explain", "audit", "resolve"),
-        *("prepare-upgrade", "finish-upgrade", "collect-metrics", "attach", "detach"),
+        *("run", "prepare-upgrade", "finish-upgrade", "collect-metrics", "attach", "detach"),
     },
     "charm": {"push", "inspect", "list"},
     "namespace": {"list", "get", "set", "watch"},

@@ -9,7 +9,7 @@ from typing import NoReturn
 from tinkwell.charm import description
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.charm.agent.host import Host, Served
-from tinkwell.charm.agent.lease import Lease
+from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.agent.outbox import LogHandler
 from tinkwell.charm.charm import Charm
 from tinkwell.client import backoff, errors
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 # For so long events that are being handled may go on when the agent is stopped.
 GRACE_SECONDS = 10.0
+_SWEEP_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +49,13 @@ class Agent:
         self._lease = Lease(client.work, self._folder.engine)
         self._hosts: dict[str, Host] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._has_gone = asyncio.Event()
         self._served = Served(
             units=client.units,
             lease=self._lease,
             folder=self._folder,
             charm_class=charm_class,
             digest=description.digest(charm_class),
-            namespace=wanted.namespace,
-            storages=self._storages,
             stopping=asyncio.Event(),
         )
 
@@ -89,8 +89,10 @@ class Agent:
             for unit_id in await asyncio.to_thread(self._folder.outcomes.unit_ids):
                 self._wake(unit_id, group)
             watcher = group.create_task(self._watch(group), name="wakes")
+            sweeper = group.create_task(self._sweep_again_and_again(), name="storages")
             await self._served.stopping.wait()
             watcher.cancel()
+            sweeper.cancel()
             for host in self._hosts.values():
                 host.wake()
             if self._tasks:
@@ -110,10 +112,19 @@ class Agent:
     def _forget(self, unit_id: str, task: asyncio.Task[None]) -> None:
         del self._hosts[unit_id]
         self._tasks.discard(task)
+        self._has_gone.set()
 
-    async def _storages(self) -> frozenset[str]:
-        found = self._client.applications.storages(namespace=self._wanted.namespace)
-        return frozenset([each.name async for each in found])
+    async def _sweep_again_and_again(self) -> NoReturn:
+        """Remove the folders of storages that have gone, as with their unit; what was detached stays."""
+        while True:
+            self._has_gone.clear()
+            try:
+                await sweep(self._client, self._folder, self._wanted.namespace)
+            except (errors.Error, OSError) as error:
+                logger.warning("storages that are gone cannot be removed", extra={"cause": str(error)})
+            await self._has_gone.wait()
+            # The server deletes what has gone a little later than it says so.
+            await asyncio.sleep(_SWEEP_SECONDS)
 
     async def _watch(self, group: asyncio.TaskGroup) -> NoReturn:
         pause = backoff.Backoff()
@@ -139,6 +150,20 @@ class Agent:
                     raise
                 logger.warning("units are not watched", extra={"cause": str(error)})
             await asyncio.sleep(pause.next_seconds())
+
+
+async def sweep(client: Client, folder: AgentFolder, namespace: str) -> None:
+    """Remove the folders of storages that the server does not have any more; raises `errors.Error` and `OSError`."""
+    # In this order: the server knows a storage before there is a folder.
+    kept = await asyncio.to_thread(folder.storages, namespace)
+    if not kept:
+        return
+
+    async def known() -> frozenset[str]:
+        return frozenset([each.name async for each in client.applications.storages(namespace=namespace)])
+
+    for name in kept - await until_answered(known, what="list storages"):
+        await asyncio.to_thread(folder.remove_storage, namespace, name)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -11,7 +11,6 @@ asked for, since asking says that what ran under another lease is lost.
 import asyncio
 import logging
 import traceback
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tinkwell.charm.agent import granted
@@ -41,18 +40,13 @@ _HELD_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What all hosts of an agent share.
-
-    `digest` is that of the charm. `storages` gives the names of all storages that there are in the namespace.
-    """
+    """What all hosts of an agent share. `digest` is that of the charm."""
 
     units: Units
     lease: Lease
     folder: AgentFolder
     charm_class: type[Charm]
     digest: str
-    namespace: str
-    storages: Callable[[], Awaitable[frozenset[str]]]
     stopping: asyncio.Event
 
 
@@ -87,27 +81,12 @@ class Host:
                     continue
             elif _is_gone(following):
                 logger.info("the unit is gone", extra={"unit_id": self._unit_id})
-                await self._clear()
                 return
             elif following is not None:
                 self._note(following)
                 await self._sleep(following.due_in_seconds)
             if not self._served.stopping.is_set():
                 following = await self._next()
-
-    async def _clear(self) -> None:
-        """Remove the folders of storages that have gone, as with their unit; what was detached stays."""
-        served = self._served
-        # In this order: the server knows a storage before there is a folder.
-        kept = await asyncio.to_thread(served.folder.storages, served.namespace)
-        if not kept:
-            return
-        try:
-            known = await until_answered(served.storages, what="list storages")
-            for name in kept - known:
-                await asyncio.to_thread(served.folder.remove_storage, served.namespace, name)
-        except (errors.Error, OSError) as error:
-            logger.warning("storages that are gone cannot be removed", extra={"cause": str(error)})
 
     async def _sleep(self, seconds: float | None) -> None:
         try:

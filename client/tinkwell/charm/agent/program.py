@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from tinkwell.charm import errors
 from tinkwell.charm.charm import Charm
@@ -19,21 +20,30 @@ def load(target: str) -> type[Charm]:
     path = Path(name)
     if not path.is_file():
         raise errors.DeclarationError(f"{name} is no file; give the file of a charm and its class, such as web.py:Web")
-    module_name = path.stem
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None or not module_name.isidentifier() or module_name in sys.modules:
-        raise errors.DeclarationError(f"{name} cannot be imported as a module {module_name}; rename it")
-    if (folder := str(path.resolve().parent)) not in sys.path:
+    found = vars(_module(path))
+    return _named(name, found, attribute) if attribute else _only(name, found, path.stem)
+
+
+def _module(path: Path) -> ModuleType:
+    """Import a file as the module that it is called, once."""
+    name, file = path.stem, path.resolve()
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", None) == str(file):
+        return known
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not name.isidentifier() or known is not None:
+        raise errors.DeclarationError(f"{path} cannot be imported as a module {name}; rename it")
+    if (folder := str(file.parent)) not in sys.path:
         sys.path.insert(0, folder)
     module = importlib.util.module_from_spec(spec)
-    # Charms that look for their module, as dataclasses do, find it there.
-    sys.modules[module_name] = module
+    # What looks for a class by its module, as dataclasses do, finds it there.
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        del sys.modules[module_name]
+        del sys.modules[name]
         raise
-    return _only(name, vars(module), module_name) if not attribute else _named(name, vars(module), attribute)
+    return module
 
 
 def _named(file: str, found: dict[str, object], attribute: str) -> type[Charm]:

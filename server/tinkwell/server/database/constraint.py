@@ -10,6 +10,9 @@ _TAKEN = {
     "template_name": "name",
     "template_pkey": "id",
     "workflow_pkey": "id",
+    "application_pkey": "id",
+    "application_name": "name",
+    "unit_pkey": "id",
 }
 _TOO_LARGE = {
     "chart_archive_size": ("archive", "may not be larger than 8 MiB"),
@@ -19,11 +22,13 @@ _TOO_LARGE = {
     "resource_answer_size": ("", "what an image says of a resource may not be larger than 1 MiB of JSON"),
     "hardware_size": ("data", "metadata and network together may not be larger than 1 MiB of JSON"),
     "template_size": ("data", "may not be larger than 1 MiB"),
+    "unit_document_size": ("", "a document of an application may not be larger than 1 MiB of JSON"),
     "events_size": ("data", "may not be larger than 8 MiB of JSON in its event"),
     "workflow_size": ("hardware", "the device map and the rendered template may not be larger than 3 MiB together"),
 }
 _RACED = {
     "sealed_value_place": "another writer has just stored the secrets of the same document; try again",
+    "application_charm_known": "the charm has just been forgotten; upload it, and ask again",
     "operation_chart_known": "the chart has just been forgotten; upload it, and ask again",
 }
 _BUSY = re.compile(r"=\((?P<worker_id>[0-9a-f-]+), (?P<workflow_id>[0-9a-f-]+)\)")

@@ -14,16 +14,24 @@ Fetch = Callable[..., Awaitable[Sequence[asyncpg.Record]]]
 # one says by its oldest release that those before may not run on it.
 TRIGGERS: Mapping[str, tuple[str, ...]] = {
     "action": ("action_event", "action_identity", "action_truncate", "action_version"),
+    "application": ("application_event", "application_identity", "application_truncate", "application_version"),
+    "charm": ("charm_event", "charm_identity", "charm_truncate", "charm_version"),
     "chart": ("chart_event", "chart_identity", "chart_truncate", "chart_version"),
     "events": ("events_kept", "events_truncate"),
     "hardware": ("hardware_event", "hardware_identity", "hardware_truncate", "hardware_version"),
     "lifecycle": ("lifecycle_event", "lifecycle_identity", "lifecycle_truncate", "lifecycle_version"),
+    "namespace": ("namespace_event", "namespace_identity", "namespace_truncate", "namespace_version"),
     "node": ("node_event", "node_identity", "node_truncate", "node_version"),
     "operation": ("operation_event", "operation_identity", "operation_truncate", "operation_version"),
+    "relation": ("relation_event", "relation_identity", "relation_truncate", "relation_version"),
+    "relation_bag": ("relation_bag_event", "relation_bag_truncate"),
     "release": ("release_event", "release_identity", "release_truncate", "release_version"),
     "release_revision": ("release_revision_identity", "release_revision_version"),
     "step": ("step_event", "step_identity", "step_truncate", "step_version"),
+    "storage": ("storage_event", "storage_identity", "storage_truncate", "storage_version"),
     "template": ("template_event", "template_identity", "template_truncate", "template_version"),
+    "unit": ("unit_event", "unit_identity", "unit_truncate", "unit_version"),
+    "unit_event": ("unit_event_event", "unit_event_identity", "unit_event_truncate", "unit_event_version"),
     "workflow": ("workflow_event", "workflow_identity", "workflow_truncate", "workflow_version"),
 }
 _SEQUENCE = """

@@ -1,14 +1,18 @@
 """Scripts charms live their lives: a provisioner with `--units` runs their events for a real server."""
 
+import contextlib
+import os
+import signal
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from support import process
+from support import server as server_support
 from support.server import Server
 from support.waiting import eventually
-from tinkwell.client import Client
+from tinkwell.client import Client, connect
 from tinkwell.core.unit.kinds import EventState
 
 DEADLINE_SECONDS = 60.0
@@ -21,6 +25,8 @@ state-set "last=$JUJU_HOOK_NAME"
 """
 SERVES = "provides:\n  db: {interface: postgresql}\nstorage:\n  data: {type: filesystem}\n"
 USES = "requires:\n  db: {interface: postgresql}\nconfig:\n  options:\n    workers: {type: int, default: 2}\n"
+WAIT = "echo x >> {folder}/runs\nwhile ! test -e {folder}/go; do sleep 0.05; done\n"
+LEASE_SECONDS = 2.0
 SETUP = ["install", "leader-elected", "config-changed", "start"]
 
 
@@ -52,12 +58,18 @@ def web(tmp_path: Path) -> Path:
     return _charm(tmp_path, "web", USES, hooks)
 
 
+@contextlib.asynccontextmanager
+async def _provisioner(server: Server, folder: Path, name: str = "state") -> AsyncIterator[process.Process]:
+    where = ("--server", server.address, "--state-dir", str(folder / name))
+    async with process.running(
+        "provisioner", "--units", "--runtime", "process", *where, log=folder / f"{name}.log"
+    ) as running:
+        yield running
+
+
 @pytest.fixture
 async def provisioner(server: Server, tmp_path: Path) -> AsyncIterator[process.Process]:
-    async with process.running(
-        "provisioner", "--units", "--runtime", "process", "--server", server.address,
-        "--state-dir", str(tmp_path / "state"), log=tmp_path / "provisioner.log",
-    ) as running:  # fmt: skip
+    async with _provisioner(server, tmp_path) as running:
         yield running
 
 
@@ -113,3 +125,33 @@ async def test_a_failing_script_is_an_error_until_it_is_resolved(
         return await _names(client, "frail/0") == SETUP
 
     await eventually(is_started, deadline_seconds=DEADLINE_SECONDS)
+
+
+async def test_of_two_agents_the_one_that_was_frozen_for_too_long_commits_nothing(
+    database_url: str, tmp_path: Path
+) -> None:
+    hooks = {
+        "install": f"#!/bin/sh\nstate-set n=$(($(state-get n) + 1))\n{WAIT.format(folder=tmp_path)}",
+        "start": f"#!/bin/sh\nstate-get n > {tmp_path}/count\n",
+    }
+    charm = _charm(tmp_path, "slow", "", hooks)
+    runs, settings = tmp_path / "runs", {"lease_seconds": LEASE_SECONDS}
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(server_support.running(database_url, **settings))
+        client = await stack.enter_async_context(connect(server.address))
+        first = await stack.enter_async_context(_provisioner(server, tmp_path, "first"))
+        await client.applications.deploy("slow", str(charm), anywhere=True)
+        await eventually(runs.exists, deadline_seconds=DEADLINE_SECONDS)
+        os.kill(first.pid, signal.SIGSTOP)
+        second = await stack.enter_async_context(_provisioner(server, tmp_path, "second"))
+        await eventually(lambda: runs.read_text() == "x\nx\n", deadline_seconds=DEADLINE_SECONDS)
+        os.kill(first.pid, signal.SIGCONT)
+        (tmp_path / "go").touch()
+        await client.applications.settled("slow", timeout_seconds=DEADLINE_SECONDS)
+        await first.line("an event of a unit is not committed", deadline_seconds=DEADLINE_SECONDS)
+        events = [event async for event in client.applications.events("slow/0")]
+        assert [(event.name, event.attempt) for event in reversed(events)] == [
+            ("install", 2), ("leader-elected", 1), ("config-changed", 1), ("start", 1),
+        ]  # fmt: skip
+        assert (tmp_path / "count").read_text() == "1\n"
+        assert "is not committed" not in second.output

@@ -119,3 +119,26 @@ async def test_only_who_has_said_that_it_serves_a_unit_is_granted_its_events(sit
     stale = await site.agent(charm="sha256:" + "1" * 64)
     told = await edge.refused(site.stub.NextEvent(stale.asking(unit)))
     assert told.reason == "ILLEGAL_TRANSITION"
+
+
+async def test_while_a_workflow_holds_the_machine_its_units_get_no_new_events(site: Site) -> None:
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    machine = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a01"
+    await site.sql.execute("UPDATE unit SET is_anywhere = false, machine_id = $1::text::uuid", machine)
+    agent = await site.agent(machines=[machine])
+    await agent.next(unit)
+    lease = await site.sql.fetchval("SELECT id FROM lease")
+    workflow = await site.sql.fetchval(
+        """
+        WITH made AS (INSERT INTO template (id, name, data) VALUES (gen_random_uuid(), 't', '') RETURNING id)
+        INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)
+        SELECT gen_random_uuid(), made.id, 't', '{}', '', 0 FROM made RETURNING id
+        """
+    )
+    await site.sql.execute("INSERT INTO machine_hold VALUES ($1::text::uuid, $2, $3)", machine, workflow, lease)
+    held = await agent.commit(unit)
+    assert (held.none.reason, held.none.due_in_seconds) == (pb.NO_EVENT_REASON_MACHINE_HELD, 10.0)
+    assert (await agent.next(unit)).none.reason == pb.NO_EVENT_REASON_MACHINE_HELD
+    await site.sql.execute("DELETE FROM machine_hold")
+    assert (await agent.next(unit)).grant.event.kind == "leader-elected"

@@ -120,3 +120,27 @@ async def test_only_the_leader_says_how_its_application_is(site: Site) -> None:
     assert await site.sql.fetchval("SELECT workload_version FROM unit WHERE number = 0") == "2.1"
     assert (await edge.refused(site.stub.SetStatus(saying(second)))).reason == "NOT_LEADER"
     assert await site.sql.fetchval("SELECT status_name FROM unit WHERE number = 1") == "waiting"
+
+
+async def test_a_hundred_times_in_a_row_the_next_leader_has_the_next_term(site: Site) -> None:
+    await site.rows.application("web")
+    units = [await site.rows.unit("web") for _ in range(2)]
+    for owner, unit in zip(("one", "two"), units, strict=True):
+        await (await site.agent(owner, owner)).run(unit)
+    leases = {0: "one", 1: "two"}
+    for term in range(1, 101):
+        leader, found = await _led(site)
+        assert (leader, found) == ((term + 1) % 2, term)
+        await site.sql.execute(
+            """
+            UPDATE lease
+               SET expires_at = clock_timestamp() + make_interval(secs => CASE owner WHEN $1 THEN -31 ELSE 60 END)
+            """,
+            leases[(term + 1) % 2],
+        )
+        await site.service.rounds.run_once()
+    rows = await site.sql.fetch(
+        "SELECT data ->> 'term' AS term, data ->> 'leader' AS leader FROM events WHERE resource_type = 'APPLICATION'"
+    )
+    led = {(row["term"], row["leader"]) for row in rows if row["leader"]}
+    assert len(led) == len({term for term, _ in led}) == 101

@@ -135,6 +135,46 @@ async def test_bags_are_read_by_members_alone(site: Site) -> None:
     assert (await edge.refused(agent.read(web, relation, "web"))).reason == "NOT_FOUND"
 
 
+def _may_read(unit: str, application: str, relation: tuple[str, ...], owner: str, *, leads: bool) -> bool:
+    """Whether a unit whose relations are all settled may read a bag, in profile JUJU."""
+    others = [each for each in relation if each != application] or [application]
+    if application not in relation:
+        return False
+    if owner == application:
+        return leads or len(relation) == 1
+    return owner == unit or owner in others or owner.partition("/")[0] in others
+
+
+async def test_of_all_bags_a_unit_reads_those_that_it_may(site: Site) -> None:
+    names = ("web", "pg", "cache", "log")
+    applications: dict[str, list[str]] = {}
+    for name in names:
+        await site.rows.application(name, profile="JUJU")
+        applications[name] = [await site.rows.unit(name) for _ in range(2)]
+    ends = [("web", "pg"), ("pg", "cache"), ("cache", "log"), ("web",), ("log",)]
+    relations = {
+        await site.rows.relate(*((name, "cluster" if len(both) == 1 else "db") for name in both)): both for both in ends
+    }
+    agent = await site.agent()
+    units = [unit for found in applications.values() for unit in found]
+    await agent.run(*units)
+    await _tick(site)
+    owners = [*names, *(f"{name}/{number}" for name in names for number in range(3))]
+    refused = 0
+    for unit in units:
+        granted = (await agent.next(unit)).grant
+        for relation, both in relations.items():
+            for owner in owners:
+                leads = granted.leadership.is_leader
+                may = _may_read(granted.unit, granted.application, both, owner, leads=leads) and "/2" not in owner
+                if may:
+                    assert (await agent.read(unit, relation, owner)).owner == owner
+                else:
+                    assert (await edge.refused(agent.read(unit, relation, owner))).reason == "NOT_FOUND"
+                    refused += 1
+    assert refused > 200
+
+
 async def test_nothing_is_read_of_a_relation_that_is_broken(site: Site) -> None:
     await site.rows.application("web")
     await site.rows.application("pg")

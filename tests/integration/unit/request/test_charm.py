@@ -75,3 +75,13 @@ async def test_a_charm_is_asked_for_by_a_digest_that_is_known(site: Site) -> Non
 async def test_too_many_uploads_at_a_time_are_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charms, "MAX_UPLOADS", 0)
     assert (await refusal(site.charm(WEB))).message == "0 charms are being uploaded; try again"
+
+
+async def test_charms_that_nothing_names_are_forgotten_some_time_after_their_last_use(site: Site) -> None:
+    await site.deploy(WEB, "web")
+    await site.charm(PG)
+    await site.sql.execute("UPDATE charm SET used_at = clock_timestamp() - interval '8 days'")
+    await site.charm(f"{PG}summary: newer\n")
+    found = [(each.name, each.summary) async for each in site.apps.ListCharms(pb.ListCharmsRequest())]
+    assert found == [("pg", "newer"), ("web", "")]
+    assert await site.sql.fetchval("SELECT count(*) FROM events WHERE name = 'charm.deleted'") == 1

@@ -1,10 +1,13 @@
 """Deploy and AddUnits: what is made at once, what a repeated request does, and where units go."""
 
+import asyncio
 import json
 import uuid
 
+import grpc.aio
 import pytest
 
+from support import edge
 from support.application_site import MACHINES, PG, WEB, Site, refusal
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.core.unit import limit
@@ -154,6 +157,15 @@ async def test_nothing_is_added_to_what_is_being_removed_or_is_not_there(site: S
     assert refused.message == "application web: it is being removed; wait, and deploy it anew"
     refused = await refusal(site.apps.AddUnits(pb.AddUnitsRequest(namespace="shop", application="web", units=1)))
     assert refused.message == "application web of namespace shop does not exist"
+
+
+async def test_of_two_who_deploy_at_once_one_is_told_that_the_name_is_taken(site: Site) -> None:
+    await site.charm(WEB)
+    answers = await asyncio.gather(*(site.deploy(WEB, "web", 3) for _ in range(4)), return_exceptions=True)
+    made = [answer for answer in answers if isinstance(answer, pb.Application)]
+    refused = [edge.refusal(answer) for answer in answers if isinstance(answer, grpc.aio.AioRpcError)]
+    assert (len(made), {each.reason for each in refused}) == (1, {"ALREADY_EXISTS"})
+    assert await site.count("unit") == 3
 
 
 def test_the_machine_with_the_fewest_units_is_next() -> None:

@@ -1,8 +1,14 @@
 """What is stored of units takes them through their lives, whoever decides on it."""
 
 import asyncpg
+import pytest
 
-from support.unit_rows import Rows
+from support.unit_rows import Rows, Turn
+from tinkwell.core.unit import change
+from tinkwell.core.unit.ledger import MemberLedger
+from tinkwell.server.unit.store import delivery
+
+NEWER = "sha256:" + "1" * 64
 
 
 async def test_a_unit_without_relations_is_set_up_and_torn_down(rows: Rows, sql: asyncpg.Connection) -> None:
@@ -40,3 +46,89 @@ async def test_two_applications_meet_and_part(rows: Rows, sql: asyncpg.Connectio
     assert told[web] == ["db-relation-departed pg/0", "db-relation-broken"]
     assert await sql.fetchval("SELECT count(*) FROM unit_member") == 0
     assert {row["membership"] for row in await sql.fetch("SELECT membership FROM relation_member")} == {"LEFT"}
+
+
+@pytest.mark.parametrize("profile", ["LITERAL", "JUJU"])
+async def test_siblings_hear_of_each_other_in_the_order_in_which_they_enter(profile: str, rows: Rows) -> None:
+    await rows.application("pg", profile=profile)
+    await rows.application("web", profile=profile)
+    pg, first = await rows.unit("pg"), await rows.unit("web")
+    await rows.relate(("pg", "db"), ("web", "db"))
+    await rows.settle(pg, first)
+    second = await rows.unit("web")
+    told = await rows.settle(pg, first, second)
+    assert told[pg] == ["db-relation-joined web/1", "db-relation-changed web/1"]
+    assert told[first] == (["db-relation-joined web/1", "db-relation-changed web/1"] if profile == "LITERAL" else [])
+    assert told[second][-2:] == ["db-relation-joined pg/0", "db-relation-changed pg/0"]
+    older = {"web/0": MemberLedger(is_older=True)} if profile == "LITERAL" else {}
+    members = (await rows.load(second)).ledger.relations[1].members
+    assert {unit: member for unit, member in members.items() if unit == "web/0"} == older
+
+
+async def test_what_goes_before_it_is_referred_to_is_looked_for_again(rows: Rows, sql: asyncpg.Connection) -> None:
+    await rows.application("pg")
+    await rows.application("web")
+    pg, web = await rows.unit("pg"), await rows.unit("web")
+    number = await rows.relate(("pg", "db"), ("web", "db"))
+    await rows.settle(pg)
+    await sql.execute("DELETE FROM unit WHERE id = $1::text::uuid", web)
+
+    async def refer(turn: Turn) -> None:
+        await delivery.apply(turn.transaction, pg, [change.Refer(number, "web/0")])
+
+    with pytest.raises(AssertionError, match="goes each time"):
+        await rows.locked(pg, refer)
+
+
+async def test_who_is_referred_to_stays(rows: Rows, sql: asyncpg.Connection) -> None:
+    await rows.application("pg")
+    await rows.application("web")
+    pg, web = await rows.unit("pg"), await rows.unit("web")
+    await rows.relate(("pg", "db"), ("web", "db"))
+    await rows.settle(pg, web)
+    await rows.locked(web, Turn.force)
+    with pytest.raises(asyncpg.ForeignKeyViolationError):
+        await sql.execute("DELETE FROM unit WHERE id = $1::text::uuid", web)
+    told = await rows.settle(pg)
+    assert told[pg] == ["db-relation-departed web/0"]
+    await sql.execute("DELETE FROM unit WHERE id = $1::text::uuid", web)
+
+
+async def test_what_only_a_newer_charm_declares_comes_into_sight_with_its_event(
+    rows: Rows, sql: asyncpg.Connection
+) -> None:
+    await rows.application("web", profile="JUJU")
+    unit = await rows.unit("web")
+    await rows.settle(unit)
+    await sql.execute(
+        "INSERT INTO charm (digest, name, kind, manifest, endpoints, storages, size)"
+        " VALUES ($1, 'any', 'SCRIPTS', '{}', '{db,cluster,new}', '{data,more}', 0)",
+        NEWER,
+    )
+    await sql.execute("UPDATE application SET charm = $1", NEWER)
+    number = await rows.relate(("web", "new"))
+    await rows.storage(unit, "more")
+    view = (await rows.load(unit)).view
+    assert (view.relations, view.storages) == ({}, {})
+    told = await rows.settle(unit)
+    assert told[unit][:3] == ["upgrade-charm", "config-changed", "start"]
+    assert sorted(told[unit][3:]) == ["more-storage-attached", "new-relation-created"]
+    loaded = await rows.load(unit)
+    assert set(loaded.view.relations) == {number}
+    assert loaded.view.code == loaded.ledger.charm_seen == NEWER
+
+
+async def test_a_units_newest_events_are_kept_with_those_that_it_has_deferred(
+    rows: Rows, sql: asyncpg.Connection
+) -> None:
+    await rows.application("web")
+    unit = await rows.unit("web")
+    await rows.settle(unit)
+    await sql.execute(
+        "INSERT INTO deferred_notice (unit_id, key, ordinal, event, handler)"
+        " SELECT id, 'k', 2, '{}', 'on_start' FROM unit"
+    )
+    await sql.execute("UPDATE unit SET last_ordinal = 1099")
+    await sql.execute("UPDATE application SET config = '{\"a\": 1}'")
+    await rows.settle(unit)
+    assert [row["ordinal"] for row in await sql.fetch("SELECT ordinal FROM unit_event ORDER BY 1")] == [2, 1100]

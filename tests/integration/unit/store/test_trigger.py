@@ -127,6 +127,7 @@ async def test_each_state_of_a_units_event_is_told_under_the_name_that_the_unit_
     assert [(event["name"], event["event_type"], event["data"]["attempt"]) for event in told] == [
         ("unit.start.started", "UNIT_EVENT_STARTED", 1),
         ("unit.start.failed", "UNIT_EVENT_FAILED", 1),
+        ("unit.start.updated", "UPDATED", 1),
         ("unit.start.started", "UNIT_EVENT_STARTED", 2),
         ("unit.start.started", "UNIT_EVENT_STARTED", 3),
         ("unit.start", "UNIT_EVENT_COMMITTED", 3),

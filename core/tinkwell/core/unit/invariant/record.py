@@ -174,8 +174,8 @@ def _read(entry: Entry) -> Record | None:
 
 
 def _event(entry: Entry, data: JsonObject) -> EventRecord | None:
-    if entry.event_type == "DELETED":
-        # Old ones are deleted with time; they did happen.
+    if entry.event_type in ("DELETED", "UPDATED"):
+        # Old ones are deleted with time; they did happen. When a failed one is tried again says nothing of it.
         return None
     relation = _part(data, "relation")
     seen = _part(data, "seen")

@@ -23,8 +23,8 @@ CREATE TABLE namespace (
     is_retrying           boolean NOT NULL DEFAULT true,
     next_relation         bigint NOT NULL DEFAULT 1,
     next_storage          bigint NOT NULL DEFAULT 0,
-    created_at            timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at            timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at            moment NOT NULL DEFAULT clock_timestamp(),
+    updated_at            moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT namespace_update_status CHECK (update_status_seconds BETWEEN 10 AND 3600),
     CONSTRAINT namespace_event_timeout CHECK (event_timeout_seconds BETWEEN 1 AND 86400)
 );
@@ -44,9 +44,9 @@ CREATE TABLE charm (
     storages   text[] NOT NULL DEFAULT '{}',
     warnings   text[] NOT NULL DEFAULT '{}',
     size       bigint NOT NULL,
-    used_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    used_at    moment NOT NULL DEFAULT clock_timestamp(),
+    created_at moment NOT NULL DEFAULT clock_timestamp(),
+    updated_at moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT charm_digest_form CHECK (digest ~ '^sha256:[0-9a-f]{64}$'),
     CONSTRAINT charm_size CHECK (size BETWEEN 0 AND 268435456)
 );
@@ -80,13 +80,13 @@ CREATE TABLE application (
     leader         integer,
     term           bigint NOT NULL DEFAULT 0,
     announced_term bigint NOT NULL DEFAULT 0,
-    leader_until   timestamptz,
+    leader_until   moment,
     next_number    integer NOT NULL DEFAULT 0,
     status_name    text NOT NULL DEFAULT '',
     status_message text NOT NULL DEFAULT '',
     removal_actor  text NOT NULL DEFAULT '',
-    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at     moment NOT NULL DEFAULT clock_timestamp(),
+    updated_at     moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT application_name UNIQUE (namespace, name),
     CONSTRAINT application_status_known
         CHECK (status_name IN ('', 'unknown', 'maintenance', 'waiting', 'blocked', 'active')),
@@ -117,13 +117,13 @@ CREATE TABLE unit (
     is_forced         boolean NOT NULL DEFAULT false,
     removal_reason    text NOT NULL DEFAULT '',
     removal_actor     text NOT NULL DEFAULT '',
-    force_at          timestamptz,
+    force_at          moment,
     is_storage_kept   boolean NOT NULL DEFAULT false,
     status_name       text NOT NULL DEFAULT 'waiting',
     status_message    text NOT NULL DEFAULT '',
     workload_version  text NOT NULL DEFAULT '',
     last_ordinal      bigint NOT NULL DEFAULT 0,
-    next_tick_at      timestamptz,
+    next_tick_at      moment,
     prepare_requested integer NOT NULL DEFAULT 0,
     finish_requested  integer NOT NULL DEFAULT 0,
     metrics_requested integer NOT NULL DEFAULT 0,
@@ -140,8 +140,8 @@ CREATE TABLE unit (
     prepare_seen      integer NOT NULL DEFAULT 0,
     finish_seen       integer NOT NULL DEFAULT 0,
     metrics_seen      integer NOT NULL DEFAULT 0,
-    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at        moment NOT NULL DEFAULT clock_timestamp(),
+    updated_at        moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT unit_number UNIQUE (application_id, number),
     CONSTRAINT unit_name UNIQUE (namespace, name),
     CONSTRAINT unit_number_range CHECK (number >= 0),
@@ -196,12 +196,12 @@ CREATE TABLE unit_event (
     consumed           integer NOT NULL DEFAULT 0,
     lease_token        bigint NOT NULL DEFAULT 0,
     is_lost            boolean NOT NULL DEFAULT false,
-    deadline_at        timestamptz,
-    retry_at           timestamptz,
-    started_at         timestamptz,
-    finished_at        timestamptz,
-    created_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deadline_at        moment,
+    retry_at           moment,
+    started_at         moment,
+    finished_at        moment,
+    created_at         moment NOT NULL DEFAULT clock_timestamp(),
+    updated_at         moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT unit_event_ordinal UNIQUE (unit_id, ordinal),
     CONSTRAINT unit_event_number CHECK (ordinal > 0 AND attempt > 0),
     CONSTRAINT unit_event_kind_form CHECK (kind ~ '^[a-z]+(-[a-z]+)*$'),
@@ -224,8 +224,8 @@ CREATE TABLE relation (
     life          unit_life NOT NULL DEFAULT 'ALIVE',
     ends          jsonb NOT NULL,
     removal_actor text NOT NULL DEFAULT '',
-    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at    moment NOT NULL DEFAULT clock_timestamp(),
+    updated_at    moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT relation_number UNIQUE (namespace, number),
     CONSTRAINT relation_number_range CHECK (number > 0),
     CONSTRAINT relation_end_count CHECK (jsonb_array_length(ends) = CASE WHEN is_peer THEN 1 ELSE 2 END)
@@ -251,8 +251,8 @@ CREATE TABLE storage (
     is_attached    boolean NOT NULL DEFAULT false,
     is_kept        boolean NOT NULL DEFAULT false,
     removal_actor  text NOT NULL DEFAULT '',
-    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at     moment NOT NULL DEFAULT clock_timestamp(),
+    updated_at     moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT storage_name UNIQUE (namespace, name),
     CONSTRAINT storage_owner CHECK ((unit_id IS NULL) = (unit = '') AND (unit_id IS NOT NULL OR NOT is_attached))
 );
@@ -267,7 +267,7 @@ CREATE TABLE relation_bag (
     owner       text NOT NULL,
     data        jsonb NOT NULL DEFAULT '{}',
     version     bigint NOT NULL DEFAULT 0,
-    updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at  moment NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (relation_id, owner),
     CONSTRAINT relation_bag_size CHECK (octet_length(data::text) <= 1048576)
 );
@@ -345,7 +345,7 @@ CREATE TABLE deferred_notice (
     event      unit_document NOT NULL,
     handler    text NOT NULL,
     attempts   integer NOT NULL DEFAULT 1,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at moment NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT deferred_notice_once UNIQUE (unit_id, key)
 );
 
@@ -359,7 +359,7 @@ CREATE TABLE unit_log (
     number     bigint NOT NULL,
     level      text NOT NULL,
     line       text NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at moment NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (unit_id, ordinal, attempt, number),
     CONSTRAINT unit_log_level_known CHECK (level IN ('STDOUT', 'STDERR', 'DEBUG', 'INFO', 'WARNING', 'ERROR')),
     CONSTRAINT unit_log_size CHECK (octet_length(line) <= 131072)
@@ -376,5 +376,5 @@ CREATE TABLE unit_agent (
     charms       text[] NOT NULL DEFAULT '{}',
     namespace    text NOT NULL DEFAULT '',
     applications text[] NOT NULL DEFAULT '{}',
-    connected_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    connected_at moment NOT NULL DEFAULT clock_timestamp()
 );

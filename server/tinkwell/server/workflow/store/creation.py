@@ -8,8 +8,8 @@ from tinkwell.core.workflow import devices
 from tinkwell.server.database import offload
 from tinkwell.server.database.database import Fetch
 
-# All or nothing: only while the template is what was rendered, and where each worker is a live machine, without units on
-# it unless that is wanted. Nobody changes the one or deletes the others until the end. PostgreSQL compares the addresses,
+# All or nothing: only while the template is what was rendered, and where each worker is a live machine, without units
+# unless that is wanted. Nobody changes the one or deletes the others until the end. PostgreSQL compares the addresses,
 # so that it does not matter how either side writes them. Actions are made from the row of their workflow, so that its
 # event goes before theirs.
 _INSERT = """

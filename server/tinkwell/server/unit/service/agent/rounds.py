@@ -20,7 +20,7 @@ ACTOR = "units"
 
 
 class Rounds:
-    """Elects, reaps, and names units that are overdue, each time that has passed."""
+    """Elects, reaps, and names units that nobody serves, each time that has passed."""
 
     def __init__(self, elections: Elections, reaping: Reaping, wakes: Wakes, *, interval_seconds: float) -> None:
         self._elections = elections
@@ -48,4 +48,4 @@ class Rounds:
             await other()
         await self._elections.hold_all(actor=ACTOR)
         await self._reaping.run(actor=ACTOR)
-        await self._wakes.name_overdue()
+        await self._wakes.name_abandoned()

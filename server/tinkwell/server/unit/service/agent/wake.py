@@ -1,7 +1,7 @@
 """Names to each agent the units of its that may have something due.
 
     the log ──▶ hear ──▶ touched ──▶ look (one statement for all streams) ──▶ stream: set of ids ──▶ agent
-    each while ─────────▶ units that are overdue ────────────────────┘
+    each round ─────────▶ units whose lease is over ─────────────────┘
 
 A stream holds ids of units, each once, its own and those that are gone, so that its agent may be as slow as it likes.
 What an agent does not read is not lost, for all units are named to who connects again.
@@ -105,16 +105,10 @@ class Wakes:
             self.name_all()
             raise
 
-    def name(self, unit_id: str) -> None:
-        """Name a unit that has something due of which no event tells."""
+    async def name_abandoned(self) -> None:
+        """Name units whose agent's lease is over, since others may take them."""
         if self._streams:
-            self._touched.units.add(unit_id)
-            self._has_heard.set()
-
-    async def name_overdue(self) -> None:
-        """Name units of which the agent is no more, or that have something due of which no event tells."""
-        if self._streams:
-            self._give(await wake.overdue(self._database.fetch))
+            self._give(await wake.abandoned(self._database.fetch))
 
     async def _look(self) -> None:
         names_all, self._names_all = self._names_all, False

@@ -10,9 +10,9 @@ under which its attempt was granted. Its own lease with the same token is given 
 token, or another lease once that is dead, the attempt is lost. A commit is heard from the lease that holds the unit,
 whatever its token, as long as the attempt is the current one.
 
-**Locks**, all FOR NO KEY UPDATE, in this order: the application, if the unit leads it or writes its bag; the unit;
-relations by number. The view is read after the unit's lock. Who finds only under the unit's lock that it leads begins
-again, with the application locked first.
+**Locks**, all FOR NO KEY UPDATE, in this order: the application, if the unit leads it, writes its bag or commits
+`install`, whose plan has all relations that are there; the unit; the relation that it enters. The view is read after
+that. Who finds only under the unit's lock that it leads begins again, with the application locked first.
 
 **Lost, failed, refused.**
 

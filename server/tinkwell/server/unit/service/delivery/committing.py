@@ -20,7 +20,7 @@ from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
 from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold, leader
-from tinkwell.server.unit.store.agent.hold import FoundEvent, FoundUnit, Held
+from tinkwell.server.unit.store.agent.hold import FoundEvent, Held
 from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain
 
 MAX_ATTEMPT = 2**31 - 1
@@ -53,7 +53,6 @@ class _Call:
 
     asked: _Attempt
     event: FoundEvent
-    found: FoundUnit
     end: _End
     is_commit: bool
     locks_application: bool
@@ -133,10 +132,9 @@ class Committing:
     async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
         for _ in range(TRIES):
             event = await hold.find_event(self._database.fetch, asked.event_id)
-            found = await hold.find(self._database.fetch, event.unit_id) if event is not None else None
-            if event is None or found is None:
+            if event is None:
                 raise errors.NotFound("UNIT_EVENT", asked.event_id)
-            call = _Call(asked, event, found, end, is_commit, locks_application)
+            call = _Call(asked, event, end, is_commit, locks_application)
             try:
                 return await self._once(call, actor=actor)
             except LookAgain:
@@ -148,7 +146,7 @@ class Committing:
 
         async def work(transaction: Transaction) -> Next | _Refusal:
             transaction.changed = False
-            turns[:] = [Turn(transaction, call.event.unit_id)]
+            turns[:] = [Turn(transaction, call.event.unit.unit_id)]
             held = await _lock(transaction, call)
             loaded = await turns[0].load()
             assert loaded is not None
@@ -170,15 +168,17 @@ class Committing:
 
 async def _lock(transaction: Transaction, call: _Call) -> Held:
     """Lock all that the end of an attempt may change, in the order in which all do."""
-    found, event = call.found, call.event
-    locks_application = found.leads or call.locks_application
+    event = call.event
+    found = event.unit
+    # What `install` plans has every relation that the log has before it: whoever relates its application waits.
+    locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL
     if locks_application and not await delivery.lock_application(transaction, found.application_id):
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
-    if not await delivery.lock_unit(transaction, event.unit_id):
+    if not await delivery.lock_unit(transaction, found.unit_id):
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
     if event.kind is EventKind.RELATION_CREATED:
         await delivery.lock_relation(transaction, event.namespace, event.relation)
-    held = await hold.read(transaction, event.unit_id, lease_token=call.asked.lease_token)
+    held = await hold.read(transaction, found.unit_id, lease_token=call.asked.lease_token)
     if held.leads and not locks_application:
         raise LookAgain
     fence.check_end(held, call.asked.lease_token)

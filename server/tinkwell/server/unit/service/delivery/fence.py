@@ -30,4 +30,5 @@ def check_end(held: Held, lease_token: int) -> None:
     """Raise `errors.LeaseLost` for who does not hold the unit. An expired lease is heard until somebody takes over."""
     if held.own is None:
         raise errors.LeaseLost(lease_token)
-    lease.check_end(held.hold, lease.Reporter(lease_token, held.own))
+    if held.hold.lease_id != held.own.id:
+        raise errors.LeaseLost(lease_token, f"unit {held.hold.id} is not held under it")

@@ -51,7 +51,7 @@ class Changing:
         named = requests.parse_application(asked.namespace, asked.application)
         digest = package.parse_digest("charm", asked.charm)
         given = requests.parse_config(asked.config)
-        new = (await self._charms.find(digest)).manifest
+        new = (await self._charms.use(digest)).manifest
 
         async def work(transaction: Transaction) -> Application:
             locked = await deploying.lock_alive(transaction, named.namespace, named.name)

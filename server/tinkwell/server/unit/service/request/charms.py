@@ -23,6 +23,9 @@ MAX_UPLOADS = 16
 _CHECKS = 2
 _MEMORY_BYTES = 4 * 1024 * 1024
 _KEPT = 128
+# Some of those that nobody has used for so long are forgotten with each upload.
+FORGET_SECONDS = 7 * 86_400.0
+_MAX_FORGOTTEN = 20
 
 
 class Charms:
@@ -55,6 +58,12 @@ class Charms:
     async def get(self, digest: str) -> StoredCharm:
         """Return a charm; raises `errors.InvalidField` and `errors.NotFound`."""
         return await self.find(package.parse_digest("digest", digest))
+
+    async def use(self, digest: str) -> StoredCharm:
+        """Return the charm of a digest, which is then kept for a while. Raises `errors.NotFound`."""
+        self._known.pop(digest, None)
+        await store.use(self._database.fetch, digest)
+        return await self.find(digest)
 
     async def find(self, digest: str, fetch: Fetch | None = None) -> StoredCharm:
         """Return the charm of a digest; who is in a transaction gives its `fetch`. Raises `errors.NotFound`."""
@@ -109,7 +118,9 @@ class Charms:
             assert stored is not None
             return stored
 
-        return (await self._database.write(work, actor=actor)).value
+        stored = (await self._database.write(work, actor=actor)).value
+        await store.forget(self._database.fetch, age_seconds=FORGET_SECONDS, limit=_MAX_FORGOTTEN)
+        return stored
 
     async def _write_package(self, transaction: Transaction, charm_id: str, new: Charm, file: BinaryIO) -> None:
         for number, start in enumerate(range(0, new.size, store.CHUNK_BYTES)):

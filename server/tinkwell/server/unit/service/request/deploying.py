@@ -48,7 +48,7 @@ class Deploying:
         `errors.AlreadyExists`, and `errors.LimitReached` where its units would be too many for a peer relation.
         """
         asked = _checked(asked)
-        charm = await self._charms.find(asked.charm)
+        charm = await self._charms.use(asked.charm)
         manifest = charm.manifest
         configured = config.edit(manifest.options, {}, requests.parse_config(asked.config), field="config")
         counts = requests.count_storages(asked.units, manifest)

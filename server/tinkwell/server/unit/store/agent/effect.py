@@ -68,7 +68,8 @@ async def bags(transaction: Transaction, namespace: str, wanted: Collection[tupl
 async def write_bags(transaction: Transaction, namespace: str, written: Bags) -> None:
     """Write bags whole, in the order of their relations; one that says the same as before keeps its version."""
     rows = [(namespace, number, owner, json.dumps(dict(data))) for (number, owner), data in sorted(written.items())]
-    await transaction.execute_each(_WRITE_BAG, rows)
+    if rows:
+        await transaction.execute_each(_WRITE_BAG, rows)
 
 
 async def state(transaction: Transaction, unit_id: str) -> Mapping[str, str]:

@@ -20,16 +20,18 @@ HAS_LEADER = f"""
                AND k.expires_at + {GRACE} > clock_timestamp()
                AND coalesce(a.leader_until > clock_timestamp(), true))
 """
-FIND = f"""
-    SELECT CAST(u.application_id AS text) AS application_id, u.number IS NOT DISTINCT FROM a.leader AS leads,
-           a.life = 'ALIVE' AND NOT {HAS_LEADER} AS lacks_leader
-      FROM unit u JOIN application a ON a.id = u.application_id
-     WHERE u.id = $1::text::uuid
-"""  # noqa: S608
-FIND_EVENT = """
-    SELECT CAST(unit_id AS text) AS unit_id, namespace, kind, relation, state, attempt
-      FROM unit_event WHERE id = $1::text::uuid
+_UNIT = f"""
+    CAST(u.id AS text) AS unit_id, CAST(u.application_id AS text) AS application_id,
+    u.number IS NOT DISTINCT FROM a.leader AS leads, a.life = 'ALIVE' AND NOT {HAS_LEADER} AS lacks_leader
 """
+FIND = f"""
+    SELECT {_UNIT} FROM unit u JOIN application a ON a.id = u.application_id WHERE u.id = $1::text::uuid
+"""  # noqa: S608
+FIND_EVENT = f"""
+    SELECT e.namespace, e.kind, e.relation, e.state, e.attempt, {_UNIT}
+      FROM unit_event e JOIN unit u ON u.id = e.unit_id JOIN application a ON a.id = u.application_id
+     WHERE e.id = $1::text::uuid
+"""  # noqa: S608
 HOLD = """
     SELECT u.number IS NOT DISTINCT FROM a.leader AS leads, u.life = 'DEAD' AS is_dead, u.namespace AS unit_namespace,
            a.name AS application, c.kind, a.charm, u.charm AS unit_charm,
@@ -77,6 +79,7 @@ _TAKE = "UPDATE unit SET lease_id = $2::text::uuid WHERE id = $1::text::uuid"
 class FoundUnit:
     """A unit as it was a moment ago: whether it leads its application, and whether that, alive, lacks a leader."""
 
+    unit_id: str
     application_id: str
     leads: bool
     lacks_leader: bool
@@ -84,9 +87,9 @@ class FoundUnit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FoundEvent:
-    """An event as it was a moment ago; its unit, kind and relation, 0 for none, never change."""
+    """An event as it was a moment ago, and its unit; its kind and relation, 0 for none, never change."""
 
-    unit_id: str
+    unit: FoundUnit
     namespace: str
     kind: EventKind
     relation: int
@@ -120,8 +123,9 @@ async def find_event(fetch: Fetch, event_id: str) -> FoundEvent | None:
     found = await fetch(FIND_EVENT, event_id)
     if not found:
         return None
-    typed = {"kind": EventKind(found[0]["kind"]), "state": EventState(found[0]["state"])}
-    return FoundEvent(**dict(found[0]) | typed)
+    row = dict(found[0])
+    unit = FoundUnit(**{name: row.pop(name) for name in FoundUnit.__slots__})
+    return FoundEvent(**row | {"unit": unit, "kind": EventKind(row["kind"]), "state": EventState(row["state"])})
 
 
 async def find_lease(fetch: Fetch, token: int) -> lease.Lease | None:

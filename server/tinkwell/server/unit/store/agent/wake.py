@@ -21,17 +21,8 @@ SERVED = f"""
      WHERE (u.machine_id = ANY ($1::text[]::uuid[]) OR u.is_anywhere AND $2)
      ORDER BY u.namespace, a.name, u.number
 """
-# What no event of the log tells: that the agent of a unit is no more, that a failed event may be tried again, which
-# somebody may have asked for, and that something else was asked for.
-OVERDUE = f"""
-    {_COLUMNS}
-     WHERE u.life <> 'DEAD'
-       AND (u.lease_id IS NOT NULL AND l.id IS NULL
-            OR u.prepare_requested > u.prepare_seen OR u.finish_requested > u.finish_seen
-            OR u.metrics_requested > u.metrics_seen
-            OR EXISTS (SELECT FROM unit_event e
-                        WHERE e.unit_id = u.id AND e.state = 'ERROR' AND e.retry_at <= clock_timestamp()))
-"""
+# What no event of the log tells: that the agent of a unit is no more.
+ABANDONED = f"{_COLUMNS} WHERE u.lease_id IS NOT NULL AND l.id IS NULL AND u.life <> 'DEAD'"
 # Who changes something in a relation concerns the other end, and its own application where siblings see each other.
 TOUCHED = f"""
     WITH touched AS (
@@ -131,9 +122,9 @@ async def served(fetch: Fetch, serving: Serving) -> list[Found]:
     return [unit for unit in map(_found, rows) if serving.has(unit)]
 
 
-async def overdue(fetch: Fetch) -> list[Found]:
-    """Return the units of which somebody should look whom no event tells to."""
-    return [_found(row) for row in await fetch(OVERDUE)]
+async def abandoned(fetch: Fetch) -> list[Found]:
+    """Return the units whose agent's lease is over."""
+    return [_found(row) for row in await fetch(ABANDONED)]
 
 
 async def touched(fetch: Fetch, concerned: Concerned) -> list[Found]:

@@ -1,5 +1,6 @@
 """A unit's ledger and its view, by one statement: what it was told, and what is so now."""
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -95,6 +96,8 @@ LOAD = f"""
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')
      WHERE u.id = $1::text::uuid
 """  # noqa: S608
+# A unit that has a thousand members is read for each of its events, and of nearly all of them nothing has changed.
+_KEPT = 16_384
 
 
 async def load(fetch: Fetch, unit_id: str) -> Loaded | None:
@@ -157,10 +160,13 @@ def _relation_ledger(
         broken=is_broken,
         application_version=application_version,
         own_version=own_version,
-        members={
-            name: MemberLedger(seen_version=version, is_older=is_older) for name, version, is_older in members or ()
-        },
+        members={name: _member_ledger(version, is_older) for name, version, is_older in members or ()},
     )
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _member_ledger(version: int, is_older: bool) -> MemberLedger:
+    return MemberLedger(seen_version=version, is_older=is_older)
 
 
 def _view(found: asyncpg.Record, relations: list[Any]) -> View:
@@ -204,6 +210,7 @@ def _relation_view(found: list[Any]) -> RelationView:
     )
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def _member_view(
     application: str, version: int, entered: int, membership: str, is_leaving: bool, owes: bool, is_forced: bool
 ) -> MemberView:

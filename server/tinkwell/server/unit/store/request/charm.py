@@ -32,6 +32,15 @@ USE = """
     UPDATE charm SET used_at = clock_timestamp()
      WHERE digest = $1 AND used_at < clock_timestamp() - make_interval(secs => $2)
 """
+# A unit may run a charm that its application has no more.
+FORGET = """
+    DELETE FROM charm
+     WHERE id IN (SELECT c.id FROM charm c
+                   WHERE c.used_at < clock_timestamp() - make_interval(secs => $1)
+                     AND NOT EXISTS (SELECT FROM application a WHERE a.charm = c.digest)
+                     AND NOT EXISTS (SELECT FROM unit u WHERE c.digest IN (u.charm, u.charm_seen))
+                   ORDER BY c.used_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
 _LIST = sqlalchemy.text(f"""
     SELECT {_CHARM} FROM charm c WHERE CAST(:name AS text) = '' OR c.name = :name
      ORDER BY c.name, c.created_at DESC, c.id
@@ -64,6 +73,11 @@ async def insert_chunk(transaction: Transaction, charm_id: str, number: int, dat
 async def use(fetch: Fetch, digest: str) -> None:
     """Write down that a charm is used."""
     await fetch(USE, digest, _USE_SECONDS)
+
+
+async def forget(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
+    """Forget some of the charms that nothing names, and that nobody has used for so long."""
+    await fetch(FORGET, age_seconds, limit)
 
 
 async def find(fetch: Fetch, digest: str) -> StoredCharm | None:
