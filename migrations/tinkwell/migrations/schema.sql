@@ -2259,6 +2259,8 @@ CREATE INDEX action_worker ON public.action USING btree (worker_id, workflow_id)
 
 CREATE INDEX application_charm ON public.application USING btree (charm);
 
+CREATE INDEX application_dying ON public.application USING btree (id) WHERE ((life)::text <> 'ALIVE'::text);
+
 CREATE INDEX charm_used ON public.charm USING btree (used_at);
 
 CREATE INDEX chart_name ON public.chart USING btree (name, created_at);
@@ -2319,8 +2321,6 @@ CREATE INDEX unit_dead ON public.unit USING btree (application_id) WHERE ((life)
 
 CREATE UNIQUE INDEX unit_event_active ON public.unit_event USING btree (unit_id) WHERE ((state)::text = ANY (ARRAY['RUNNING'::text, 'ERROR'::text]));
 
-CREATE INDEX unit_event_due ON public.unit_event USING btree (COALESCE(retry_at, deadline_at)) WHERE ((state)::text = ANY (ARRAY['RUNNING'::text, 'ERROR'::text]));
-
 CREATE INDEX unit_force ON public.unit USING btree (force_at) WHERE (force_at IS NOT NULL);
 
 CREATE INDEX unit_lease ON public.unit USING btree (lease_id) WHERE (lease_id IS NOT NULL);
@@ -2332,8 +2332,6 @@ CREATE INDEX unit_machine ON public.unit USING btree (machine_id) WHERE (machine
 CREATE INDEX unit_member_member ON public.unit_member USING btree (member_id);
 
 CREATE INDEX unit_relation_relation ON public.unit_relation USING btree (relation_id);
-
-CREATE INDEX unit_tick ON public.unit USING btree (next_tick_at) WHERE (next_tick_at IS NOT NULL);
 
 CREATE INDEX unit_waiting ON public.unit USING btree (id) WHERE ((phase)::text = 'WAITING'::text);
 

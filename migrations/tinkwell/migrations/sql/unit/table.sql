@@ -94,6 +94,7 @@ CREATE TABLE application (
     CONSTRAINT application_term CHECK (term >= announced_term)
 );
 CREATE INDEX application_charm ON application (charm);
+CREATE INDEX application_dying ON application (id) WHERE life <> 'ALIVE';
 
 -- A unit, and what it has been told, which its own commits alone write: from is_installed to metrics_seen. machine_id is
 -- the hardware that it is placed on, NULL for a unit that is not placed, or may run anywhere. lease_id is that of the
@@ -157,7 +158,6 @@ CREATE INDEX unit_charm_seen ON unit (charm_seen);
 CREATE INDEX unit_waiting ON unit (id) WHERE phase = 'WAITING';
 CREATE INDEX unit_dead ON unit (application_id) WHERE life = 'DEAD';
 CREATE INDEX unit_force ON unit (force_at) WHERE force_at IS NOT NULL;
-CREATE INDEX unit_tick ON unit (next_tick_at) WHERE next_tick_at IS NOT NULL;
 
 -- What a unit was told, or is being told. What its events say of the unit and the relation is repeated here, since these
 -- may be gone when it is told. lease_token is that of the agent that runs it. is_lost: its last attempt was lost, so a
@@ -211,7 +211,6 @@ CREATE TABLE unit_event (
 );
 -- One event in flight for each unit.
 CREATE UNIQUE INDEX unit_event_active ON unit_event (unit_id) WHERE state IN ('RUNNING', 'ERROR');
-CREATE INDEX unit_event_due ON unit_event (coalesce(retry_at, deadline_at)) WHERE state IN ('RUNNING', 'ERROR');
 
 -- ends are {"application", "endpoint"}, the provider's before the requirer's; a peer relation has one.
 CREATE TABLE relation (
