@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from tinkwell import charm
 from tinkwell.charm import description
 from tinkwell.charm.agent.agent import Agent, Wanted, sweep
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.client import Client
+from tinkwell.client import Client, errors
 from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core.unit.kinds import EventState
 
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 class Text(charm.Charm):
@@ -114,6 +115,46 @@ async def test_storages_that_went_with_their_unit_are_removed_and_others_are_not
     folder.close()
 
 
+async def test_an_upgrade_is_run_by_the_agent_of_the_new_code(client: Client, tmp_path: Path) -> None:
+    class Second(Text, name="text"):
+        """Tells a text, and that it is the second of its kind."""
+
+        @charm.on.upgrade_charm
+        async def upgraded(self, event: charm.UpgradeCharm) -> None:
+            self.set_workload_version("second")
+
+    await deploy(client, Text, "text")
+    async with serving(client, Text, "text", tmp_path):
+        await client.applications.settled("text", timeout_seconds=SECONDS)
+    await client.applications.refresh("text", description.pack(Second))
+    async with serving(client, Second, "text", tmp_path):
+        await client.applications.settled("text", timeout_seconds=SECONDS)
+    assert (await client.applications.unit("text/0")).workload_version == "second"
+    told = [each.name async for each in client.applications.events("text/0")]
+    assert told[:3] == ["start", "config-changed", "upgrade-charm"]
+
+
+async def test_units_of_a_machine_are_served_where_that_is_named(client: Client, tmp_path: Path) -> None:
+    machine = str(uuid.uuid4())
+    await client.hardware.push({"id": machine})
+    agent = Agent(client, Text, Wanted(application="text", machines=(machine,)), tmp_path / "text")
+    task = asyncio.create_task(agent.run())
+    await waiting.eventually(lambda: _deployed_on(client, machine), deadline_seconds=SECONDS, interval_seconds=0.1)
+    await client.applications.settled("text", timeout_seconds=SECONDS)
+    agent.stop()
+    await task
+    unit = await client.applications.unit("text/0")
+    assert (unit.machine, unit.status) == (machine, UnitStatus("active", "hello"))
+
+
+async def _deployed_on(client: Client, machine: str) -> bool:
+    try:
+        await client.applications.deploy("text", description.pack(Text), machines=[machine])
+    except errors.NoAgent:
+        return False
+    return True
+
+
 async def test_an_agent_that_dies_before_its_commit_is_followed_by_one_that_sends_it(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +211,11 @@ async def test_a_failed_event_is_tried_again_and_its_logs_are_kept(client: Clien
         assert failed.message == "RuntimeError: not yet"
         broken.clear()
         await client.applications.resolve("flaky/0")
+
+        async def is_mended() -> bool:
+            return (await client.applications.unit("flaky/0")).event is None
+
+        await waiting.eventually(is_mended, deadline_seconds=SECONDS)
         await client.applications.settled("flaky", timeout_seconds=SECONDS)
         lines = [line.text async for line in client.applications.logs("flaky/0")]
         assert "RuntimeError: not yet" in lines

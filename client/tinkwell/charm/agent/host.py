@@ -132,48 +132,67 @@ class Host:
 
     async def _handle(self, grant: Grant) -> Grant | NoEvent | None:
         token = await self._served.lease.token()
+        ended = await self._attempt(grant, token)
         event = grant.event
-        outbox = outboxes.Outbox(
-            self._served.units, self._served.lease, self._unit_id, ordinal=event.ordinal, attempt=event.attempt
-        )
-        surroundings = granted.Granted(self._served.units, self._served.lease, token, grant, outbox)
         fields = {"unit": grant.unit, "event": event.name, "ordinal": event.ordinal, "attempt": event.attempt}
+        match ended:
+            case NoEvent():
+                logger.info("an event is not needed any more", extra=fields)
+                return ended
+            case Failure(message):
+                logger.warning("an event has failed", extra=fields | {"cause": message})
+                return await self._fail(event.id, event.attempt, message)
+            case Effects():
+                following = await self._conclude(event.id, event.attempt, token, ended)
+                logger.info("an event is handled", extra=fields)
+                return following
+
+    async def _attempt(self, grant: Grant, token: int) -> Effects | Failure | NoEvent:
+        """Call the handlers of an event, while others tell what is to be known at once, and look after the unit."""
+        served, event = self._served, grant.event
+        outbox = outboxes.Outbox(
+            served.units, served.lease, self._unit_id, ordinal=event.ordinal, attempt=event.attempt
+        )
+        surroundings = granted.Granted(served.units, served.lease, token, grant, outbox)
         pump = asyncio.create_task(outbox.run(), name=f"outbox of {grant.unit}")
         work = asyncio.create_task(self._dispatch(grant, surroundings, outbox), name=f"handlers of {grant.unit}")
-        look = asyncio.create_task(self._until_gone(), name=f"end of {grant.unit}")
+        look = asyncio.create_task(self._until_gone(token), name=f"end of {grant.unit}")
         try:
             await asyncio.wait({work, look}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                logger.info("an event is not needed any more", extra=fields)
-                return look.result()
-            ended = work.result()
+            return work.result() if work.done() else look.result()
         finally:
             for task in (pump, work, look):
                 task.cancel()
             await asyncio.gather(pump, work, look, return_exceptions=True)
             await outbox.flush()
-        if isinstance(ended, Failure):
-            logger.warning("an event has failed", extra=fields | {"cause": ended.message})
-            return await self._fail(event.id, event.attempt, ended.message)
-        try:
-            effects = encode(ended)
-        except errors.InvalidField as error:
-            return await self._fail(event.id, event.attempt, str(error))
-        outcome = Outcome(
-            unit_id=self._unit_id, event_id=event.id, attempt=event.attempt, lease_token=token, effects=effects
-        )
-        await asyncio.to_thread(self._served.folder.outcomes.keep, outcome)
-        following = await self._commit(outcome)
-        logger.info("an event is handled", extra=fields)
-        return following
 
-    async def _until_gone(self) -> NoEvent:
-        """Return once the unit is gone while an event of it is handled, as where it is removed by force."""
+    async def _conclude(self, event_id: str, attempt: int, token: int, effects: Effects) -> Grant | NoEvent | None:
+        """Keep what the handlers of an event have done, and tell it."""
+        try:
+            outcome = Outcome(
+                unit_id=self._unit_id, event_id=event_id, attempt=attempt, lease_token=token, effects=encode(effects)
+            )
+            await asyncio.to_thread(self._served.folder.outcomes.keep, outcome)
+        except (errors.InvalidField, OSError) as error:
+            return await self._fail(event_id, attempt, f"what it has done cannot be kept: {error}")
+        return await self._commit(outcome)
+
+    async def _until_gone(self, token: int) -> NoEvent:
+        """Return once the unit is gone while an event of it is handled, as where it is removed by force.
+
+        It asks under the lease of the grant alone: under a later one it would say that the attempt is lost.
+        """
         while True:
             await self._is_awake.wait()
             # The unit is woken by what its own handlers say, too.
             await asyncio.sleep(_LOOK_SECONDS)
-            following = await self._next()
+            self._is_awake.clear()
+            try:
+                following = await self._served.units.next_event(token, self._unit_id)
+            except errors.NotFound:
+                return NoEvent(reason=NoEventReason.GONE)
+            except errors.Error:
+                continue  # the end of the event meets the same
             if isinstance(following, NoEvent) and _is_gone(following):
                 return following
 
