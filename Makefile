@@ -61,6 +61,10 @@ chaos-releases: $(CONTRIBUTOR) ## Kill all that brings releases about for five m
 kill-releases: $(CONTRIBUTOR) ## Kill provisioners at 200 of their deeds in turn, and judge; SEED=7 POINTS=50 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.release_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
 
+.PHONY: chaos-units
+chaos-units: $(CONTRIBUTOR) ## Kill all that runs units for five minutes, and judge
+	PYTHONPATH=tests $(BIN)/python -m support.unit_chaos $(CHAOS)
+
 .PHONY: kill-units
 kill-units: $(CONTRIBUTOR) ## Kill agents for units, or what they stand on, at 200 points in turn, and judge; SEED=7 POINTS=50 as you like
 	PYTHONPATH=tests $(BIN)/python -m support.unit_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
@@ -74,7 +78,7 @@ fuzz: $(CONTRIBUTOR) ## Send 10,000 hostile messages while somebody else asks, a
 	PYTHONPATH=tests $(BIN)/python -m support.fuzz $(if $(SEED),--seed $(SEED)) $(if $(MESSAGES),--messages $(MESSAGES)) $(ARGS)
 
 .PHONY: chaos
-chaos: chaos-log chaos-workflows chaos-releases ## All of these; SEED=7 SECONDS=60 as you like
+chaos: chaos-log chaos-workflows chaos-releases chaos-units ## All of these; SEED=7 SECONDS=60 as you like
 
 .PHONY: lint
 lint: $(CONTRIBUTOR) ## Check style, types, layers, protos, SQL functions and lock files

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from support.client_conformance import machine
+from support.client_conformance import MAC, TEMPLATE, machine
 from support.waiting import eventually
 from tinkwell.client import (
     Client,
@@ -16,6 +16,7 @@ from tinkwell.client import (
     Grant,
     NoEvent,
     NoEventReason,
+    State,
     Unit,
     UnitLogLine,
     UnitStatus,
@@ -557,6 +558,30 @@ async def units_are_placed_on_machines_that_are_served(client: Client) -> None:
     assert (unit.machine, unit.anywhere) == (place, False)
     with pytest.raises(errors.NotFound):
         await client.applications.add_units("pg", machines=[str(uuid.uuid4())])
+
+
+@check
+async def a_workflow_on_a_machine_with_units_holds_their_events(client: Client) -> None:
+    pushed = machine()
+    await client.hardware.push(pushed)
+    place, devices = str(pushed["id"]), {"device_1": MAC}
+    agent = await Agent.enter(client, machines=[place])
+    await client.applications.deploy("pg", charm(PG), machines=[place])
+    await client.templates.create(TEMPLATE)
+    with pytest.raises(errors.MachineHasUnits, match="pg/0") as refused:
+        await client.workflows.create("two-steps", devices)
+    assert refused.value.worker_id == place
+    with pytest.raises(errors.MachineHasUnits):
+        await client.hardware.delete(place)
+    created = await client.workflows.create("two-steps", devices, with_units=True)
+    (wipe, _) = await client.workflows.actions(created.id)
+    await client.workflows.report(created.id, action_id=wipe.id, worker_id=place, state=State.RUNNING)
+    unit = await client.applications.unit("pg/0")
+    held = await client.units.next_event(agent.token, unit.id)
+    assert isinstance(held, NoEvent)
+    assert held.reason is NoEventReason.MACHINE_HELD
+    await client.workflows.cancel(created.id)
+    assert isinstance(await client.units.next_event(agent.token, unit.id), Grant)
 
 
 @check

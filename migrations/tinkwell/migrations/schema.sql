@@ -92,6 +92,9 @@ CREATE DOMAIN public.unit_document AS json
 CREATE DOMAIN public.unit_event_state AS text
 	CONSTRAINT unit_event_state_known CHECK ((VALUE = ANY (ARRAY['RUNNING'::text, 'COMMITTED'::text, 'ERROR'::text, 'SKIPPED'::text, 'WITHDRAWN'::text, 'ABANDONED'::text])));
 
+CREATE DOMAIN public.unit_full_name AS text
+	CONSTRAINT unit_full_name_form CHECK ((VALUE ~ '^[a-z0-9-]+/[0-9]+$'::text));
+
 CREATE DOMAIN public.unit_life AS text
 	CONSTRAINT unit_life_known CHECK ((VALUE = ANY (ARRAY['ALIVE'::text, 'DYING'::text, 'DEAD'::text])));
 
@@ -1180,7 +1183,7 @@ CREATE TABLE public.unit (
     namespace text NOT NULL,
     application_id uuid NOT NULL,
     number integer NOT NULL,
-    name text NOT NULL,
+    name public.unit_full_name NOT NULL,
     life public.unit_life DEFAULT 'ALIVE'::text NOT NULL,
     phase public.unit_phase DEFAULT 'WAITING'::text NOT NULL,
     is_anywhere boolean DEFAULT false NOT NULL,
@@ -2259,6 +2262,8 @@ CREATE INDEX action_worker ON public.action USING btree (worker_id, workflow_id)
 
 CREATE INDEX application_charm ON public.application USING btree (charm);
 
+CREATE INDEX application_dying ON public.application USING btree (id) WHERE ((life)::text <> 'ALIVE'::text);
+
 CREATE INDEX charm_used ON public.charm USING btree (used_at);
 
 CREATE INDEX chart_name ON public.chart USING btree (name, created_at);
@@ -2319,8 +2324,6 @@ CREATE INDEX unit_dead ON public.unit USING btree (application_id) WHERE ((life)
 
 CREATE UNIQUE INDEX unit_event_active ON public.unit_event USING btree (unit_id) WHERE ((state)::text = ANY (ARRAY['RUNNING'::text, 'ERROR'::text]));
 
-CREATE INDEX unit_event_due ON public.unit_event USING btree (COALESCE(retry_at, deadline_at)) WHERE ((state)::text = ANY (ARRAY['RUNNING'::text, 'ERROR'::text]));
-
 CREATE INDEX unit_force ON public.unit USING btree (force_at) WHERE (force_at IS NOT NULL);
 
 CREATE INDEX unit_lease ON public.unit USING btree (lease_id) WHERE (lease_id IS NOT NULL);
@@ -2332,8 +2335,6 @@ CREATE INDEX unit_machine ON public.unit USING btree (machine_id) WHERE (machine
 CREATE INDEX unit_member_member ON public.unit_member USING btree (member_id);
 
 CREATE INDEX unit_relation_relation ON public.unit_relation USING btree (relation_id);
-
-CREATE INDEX unit_tick ON public.unit USING btree (next_tick_at) WHERE (next_tick_at IS NOT NULL);
 
 CREATE INDEX unit_waiting ON public.unit USING btree (id) WHERE ((phase)::text = 'WAITING'::text);
 
@@ -2655,7 +2656,7 @@ CREATE TRIGGER unit_event_version BEFORE UPDATE ON public.unit_event FOR EACH RO
 
 ALTER TABLE public.unit_event ENABLE ALWAYS TRIGGER unit_event_version;
 
-CREATE TRIGGER unit_identity BEFORE UPDATE OF id, application_id, namespace, number, name ON public.unit FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.namespace IS DISTINCT FROM new.namespace)) OR (old.number IS DISTINCT FROM new.number)) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION public.refuse_identity();
+CREATE TRIGGER unit_identity BEFORE UPDATE OF id, application_id, namespace, number, name ON public.unit FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.namespace IS DISTINCT FROM new.namespace)) OR (old.number IS DISTINCT FROM new.number)) OR ((old.name)::text IS DISTINCT FROM (new.name)::text))) EXECUTE FUNCTION public.refuse_identity();
 
 ALTER TABLE public.unit ENABLE ALWAYS TRIGGER unit_identity;
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tinkwell import charm
 from tinkwell.charm import description
 from tinkwell.charm.agent.agent import Agent, Wanted, sweep
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.client import Client
+from tinkwell.client import Client, errors
 from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core.unit.kinds import EventState
 
@@ -112,6 +113,46 @@ async def test_storages_that_went_with_their_unit_are_removed_and_others_are_not
     await sweep(client, folder, "default")
     assert folder.storages("default") == {each.name async for each in client.applications.storages()}
     folder.close()
+
+
+async def test_an_upgrade_is_run_by_the_agent_of_the_new_code(client: Client, tmp_path: Path) -> None:
+    class Second(Text, name="text"):
+        """Tells a text, and that it is the second of its kind."""
+
+        @charm.on.upgrade_charm
+        async def upgraded(self, event: charm.UpgradeCharm) -> None:
+            self.set_workload_version("second")
+
+    await deploy(client, Text, "text")
+    async with serving(client, Text, "text", tmp_path):
+        await client.applications.settled("text", timeout_seconds=SECONDS)
+    await client.applications.refresh("text", description.pack(Second))
+    async with serving(client, Second, "text", tmp_path):
+        await client.applications.settled("text", timeout_seconds=SECONDS)
+    assert (await client.applications.unit("text/0")).workload_version == "second"
+    told = [each.name async for each in client.applications.events("text/0")]
+    assert told[:3] == ["start", "config-changed", "upgrade-charm"]
+
+
+async def test_units_of_a_machine_are_served_where_that_is_named(client: Client, tmp_path: Path) -> None:
+    machine = str(uuid.uuid4())
+    await client.hardware.push({"id": machine})
+    agent = Agent(client, Text, Wanted(application="text", machines=(machine,)), tmp_path / "text")
+    task = asyncio.create_task(agent.run())
+    await waiting.eventually(lambda: _deployed_on(client, machine), deadline_seconds=SECONDS, interval_seconds=0.1)
+    await client.applications.settled("text", timeout_seconds=SECONDS)
+    agent.stop()
+    await task
+    unit = await client.applications.unit("text/0")
+    assert (unit.machine, unit.status) == (machine, UnitStatus("active", "hello"))
+
+
+async def _deployed_on(client: Client, machine: str) -> bool:
+    try:
+        await client.applications.deploy("text", description.pack(Text), machines=[machine])
+    except errors.NoAgent:
+        return False
+    return True
 
 
 async def test_an_agent_that_dies_before_its_commit_is_followed_by_one_that_sends_it(

@@ -18,7 +18,7 @@ from tinkwell.cli.unit import auditing
 from tinkwell.client import Client
 from tinkwell.core.unit.kinds import EventState
 
-KILLS = int(os.environ.get("CHARM_KILLS", "3"))
+KILLS = int(os.environ.get("CHARM_KILLS", "2"))
 SECONDS = 60.0
 # It counts the events of each kind in its state, and tells all of that in its bag and in its version.
 PROGRAM = """

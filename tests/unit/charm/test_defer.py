@@ -246,6 +246,36 @@ async def test_a_relation_that_is_gone_comes_back_as_inactive() -> None:
     assert unit.notices == []
 
 
+async def test_a_storage_that_is_gone_comes_back_as_detached() -> None:
+    seen: list[bool] = []
+
+    class Later(charm.Charm):
+        data = charm.Storage("data")
+
+        @data.attached
+        async def later(self, event: charm.StorageAttached) -> None:
+            if not event.is_again:
+                return event.defer()
+            seen.append(event.storage.is_attached)
+            with pytest.raises(charm.StorageMissing, match="data/0 is gone"):
+                _ = event.storage.path
+            return None
+
+    unit = Unit(Later)
+    await unit.tell(UnitEvent(kind=EventKind.STORAGE_ATTACHED, storage="data/0"))
+    await unit.tell(START)
+    assert seen == [False]
+    assert unit.notices == []
+
+
+async def test_a_notice_of_a_newer_release_is_left_to_that() -> None:
+    recorder, told = recording(0)
+    unit = Unit(recorder, notices=[Notice(ordinal=4, handler="first", event='{"kind":"unheard-of"}')])
+    result = await unit.tell(STATUS)
+    assert result.consumed == ()
+    assert told == ["2"]
+
+
 async def test_an_event_that_comes_back_sees_the_bag_as_it_is_now() -> None:
     seen: list[str] = []
 

@@ -140,7 +140,7 @@ class Host:
         fields = {"unit": grant.unit, "event": event.name, "ordinal": event.ordinal, "attempt": event.attempt}
         pump = asyncio.create_task(outbox.run(), name=f"outbox of {grant.unit}")
         work = asyncio.create_task(self._dispatch(grant, surroundings, outbox), name=f"handlers of {grant.unit}")
-        look = asyncio.create_task(self._until_gone(), name=f"end of {grant.unit}")
+        look = asyncio.create_task(self._until_gone(token), name=f"end of {grant.unit}")
         try:
             await asyncio.wait({work, look}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
@@ -167,13 +167,22 @@ class Host:
         logger.info("an event is handled", extra=fields)
         return following
 
-    async def _until_gone(self) -> NoEvent:
-        """Return once the unit is gone while an event of it is handled, as where it is removed by force."""
+    async def _until_gone(self, token: int) -> NoEvent:
+        """Return once the unit is gone while an event of it is handled, as where it is removed by force.
+
+        It asks under the lease of the grant alone: under a later one it would say that the attempt is lost.
+        """
         while True:
             await self._is_awake.wait()
             # The unit is woken by what its own handlers say, too.
             await asyncio.sleep(_LOOK_SECONDS)
-            following = await self._next()
+            self._is_awake.clear()
+            try:
+                following = await self._served.units.next_event(token, self._unit_id)
+            except errors.NotFound:
+                return NoEvent(reason=NoEventReason.GONE)
+            except errors.Error:
+                continue  # the end of the event meets the same
             if isinstance(following, NoEvent) and _is_gone(following):
                 return following
 

@@ -21,7 +21,6 @@ from tinkwell.charm.attempt.given import Attempt, Surroundings
 from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.charm import Charm
 from tinkwell.charm.declaration import Subject
-from tinkwell.charm.instance import Instance
 from tinkwell.charm.relation import Relation
 from tinkwell.core.unit import notice
 from tinkwell.core.unit.effect import Effects, Notice
@@ -92,11 +91,22 @@ async def _drain(charm: Charm) -> tuple[list[Notice], set[tuple[str, str]]]:
             fields = {"unit": charm.unit, "handler": each.handler}
             logger.warning("a deferred event has no handler any more", extra=fields)
             consumed.append(each)
-        elif await _call(charm, each.handler, notice.read(each.event), each.ordinal, is_again=True):
+        elif (event := _read(charm, each)) is None or await _call(
+            charm, each.handler, event, each.ordinal, is_again=True
+        ):
             waiting.add((each.handler, each.event))
         else:
             consumed.append(each)
     return consumed, waiting
+
+
+def _read(charm: Charm, waiting: Notice) -> UnitEvent | None:
+    """Read what a notice is about; None for what only a newer release knows, which is left to that."""
+    try:
+        return notice.read(waiting.event)
+    except ValueError as error:
+        logger.warning("a deferred event is not known here", extra={"unit": charm.unit, "cause": str(error)})
+        return None
 
 
 def _handlers(charm_class: type[Charm], event: UnitEvent) -> list[str]:
@@ -117,7 +127,7 @@ async def _made(situation: Situation, event: UnitEvent, *, ordinal: int, is_agai
     if (plain := _PLAIN.get(event.kind)) is not None:
         return plain(ordinal=ordinal, is_again=is_again, reason=reason)
     if (storage := _STORAGE.get(event.kind)) is not None:
-        instance = Instance(event.storage, situation.storage_path(event.storage))
+        instance = situation.storage(event.storage)
         return storage(ordinal=ordinal, is_again=is_again, reason=reason, storage=instance)
     relation = situation.relation(event.relation, endpoint=event.endpoint, application=event.application)
     facts = _RelationFacts(

@@ -1,7 +1,6 @@
 """All that a charm is given for one event, and what its handlers make of it."""
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from tinkwell.charm import errors
 from tinkwell.charm.attempt.given import Attempt, RelationGiven, Surroundings
@@ -45,16 +44,9 @@ class Situation:
         given = RelationGiven(number=number, endpoint=endpoint, application=application, is_peer=False)
         return self._relation(given, is_active=False)
 
-    def storage_path(self, storage: str) -> Path:
-        """Return the folder of a storage. Raises `StorageMissing` where the unit does not have it any more."""
-        try:
-            return self.attempt.storages[storage]
-        except KeyError:
-            raise errors.StorageMissing(f"{self.attempt.unit} does not have storage {storage} any more") from None
-
-    def is_known(self, number: int) -> bool:
-        """Say whether the unit has a relation."""
-        return number in self._relations
+    def storage(self, wanted: str) -> Instance:
+        """Return a storage by its name; one without a folder where the unit does not have it any more."""
+        return Instance(wanted, self.attempt.storages.get(wanted))
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
         """Read a bag, once in an attempt."""

@@ -146,6 +146,54 @@ def _pause(data: Mapping[str, Any]) -> str:
     return ""
 
 
+def _application(data: Mapping[str, Any]) -> str:
+    words = [f"{_text(data, 'namespace')}/{_text(data, 'name')}", _text(data, "charm_name"), _unless_alive(data)]
+    if leader := _text(data, "leader"):
+        words.append(f"led by {leader} (term {data.get('term', 0)})")
+    return " ".join(word for word in words if word)
+
+
+def _unit(data: Mapping[str, Any]) -> str:
+    status = _object(data, "status")
+    said = _words(status, "name", "message")
+    return " ".join(word for word in (_words(data, "name", "phase"), _unless_alive(data), said) if word)
+
+
+def _unit_event(data: Mapping[str, Any]) -> str:
+    relation = _object(data, "relation")
+    first = _text(relation, "endpoint") or _text(data, "storage").partition("/")[0]
+    name = "-".join(filter(None, (first, _text(data, "kind"))))
+    about = _text(relation, "unit") or _text(relation, "application") or _text(data, "storage")
+    words = [_text(data, "unit"), f"#{data.get('ordinal', 0)}", name, f"({about})" if about else ""]
+    if data.get("attempt", 0) > 1:
+        words.append(f"attempt {data['attempt']}")
+    words.append(_text(data, "message"))
+    return " ".join(word for word in words if word)
+
+
+def _relation(data: Mapping[str, Any]) -> str:
+    ends = data.get("ends")
+    named = [f"{_text(end, 'application')}:{_text(end, 'endpoint')}" for end in ends or () if isinstance(end, Mapping)]
+    words = [_text(data, "number"), *named, _unless_alive(data)]
+    if owner := _text(data, "owner"):
+        words.append(f"{owner} changed {', '.join(map(str, data.get('keys') or ()))}")
+    return " ".join(word for word in words if word)
+
+
+def _storage(data: Mapping[str, Any]) -> str:
+    place = "attached to" if data.get("attached") else "for"
+    return " ".join(filter(None, (_text(data, "name"), f"{place} {data['unit']}" if data.get("unit") else "detached")))
+
+
+def _charm(data: Mapping[str, Any]) -> str:
+    return _words(data, "name", "digest")
+
+
+def _unless_alive(data: Mapping[str, Any]) -> str:
+    life = _text(data, "life")
+    return "" if life == "ALIVE" else life
+
+
 def _chart(data: Mapping[str, Any]) -> str:
     return _words(data, "name", "chart_version", "digest")
 
@@ -181,4 +229,10 @@ _SUMMARIES: Mapping[ResourceType, Callable[[Mapping[str, Any]], str]] = {
     ResourceType.NODE: _node,
     ResourceType.STEP: _step,
     ResourceType.LIFECYCLE: _lifecycle,
+    ResourceType.CHARM: _charm,
+    ResourceType.APPLICATION: _application,
+    ResourceType.UNIT: _unit,
+    ResourceType.UNIT_EVENT: _unit_event,
+    ResourceType.RELATION: _relation,
+    ResourceType.STORAGE: _storage,
 }

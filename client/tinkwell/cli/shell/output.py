@@ -60,6 +60,11 @@ _COLOURS = {
     "SKIPPED": "yellow",
     "LEFT": "yellow",
     "STALE": "yellow",
+    "COMMITTED": "green",
+    "ERROR": "red",
+    "WITHDRAWN": "yellow",
+    "ABANDONED": "magenta",
+    "CHANGED": "cyan",
 }
 
 

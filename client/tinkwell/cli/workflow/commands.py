@@ -40,6 +40,7 @@ def workflow() -> None:
     multiple=True,
     help="One device, such as device_1=52:54:00:10:00:03. Repeatable.",
 )
+@click.option("--with-units", is_flag=True, help="Run it on machines with units, too; they get no events meanwhile.")
 @click.option("--wait", "is_awaited", is_flag=True, help="Wait until it is finished, and fail unless it succeeds.")
 @option.object_format
 @session.connected
@@ -48,6 +49,7 @@ async def create(
     template: str,
     hardware: document.JsonObject | None,
     devices: tuple[tuple[str, str], ...],
+    with_units: bool,
     is_awaited: bool,
     output_format: output.Format,
 ) -> None:
@@ -56,7 +58,8 @@ async def create(
     With --wait, what becomes of it is shown on standard error, as `tinkwell workflow watch ID` shows it. Ctrl-C ends
     the waiting, not the workflow.
     """
-    created = await client.workflows.create(template, document.dump_json(_device_map(hardware, devices)))
+    text = document.dump_json(_device_map(hardware, devices))
+    created = await client.workflows.create(template, text, with_units=with_units)
     if output_format is output.Format.TABLE:
         output.line(created.id)
     else:

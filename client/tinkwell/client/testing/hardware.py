@@ -84,7 +84,9 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
             yield encode.fill(pb.Hardware(), machine)
 
     async def Delete(self, request: pb.DeleteRequest, context: Any) -> pb.DeleteResponse:
-        event = self._world.remove(self._world.find(Hardware, request.id))
+        found = self._world.find(Hardware, request.id)
+        self._world.units.check_free([found.id], advice="remove them first")
+        event = self._world.remove(found)
         return pb.DeleteResponse(revision=event.revision)
 
     async def PhoneHome(self, request: pb.PhoneHomeRequest, context: Any) -> pb.PhoneHomeResponse:

@@ -42,7 +42,8 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         id_ = request.id or str(uuid.uuid4())
         if id_ in self._world.resources[ResourceType.WORKFLOW]:
             return pb.CreateWorkflowResponse(id=id_)
-        self._create(id_, self._world.template(request.template), request.hardware)
+        template = self._world.template(request.template)
+        self._create(id_, template, request.hardware, with_units=request.with_units)
         return pb.CreateWorkflowResponse(id=id_, revision=self._world.log.tail)
 
     async def GetWorkflow(self, request: pb.GetWorkflowRequest, context: Any) -> pb.Workflow:
@@ -198,8 +199,12 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
         async for response in self._world.log.follow(request, [ResourceType.WORKFLOW, ResourceType.ACTION]):
             yield response
 
-    def _create(self, id_: str, template: Template, hardware: str) -> None:
+    def _create(self, id_: str, template: Template, hardware: str, *, with_units: bool = True) -> None:
         rendered = core_template.render(template.data or "", core_devices.parse_devices("hardware", hardware))
+        if not with_units:
+            machines = {self._world.machine_id(action.worker) for action in rendered.actions}
+            advice = "remove them, or create it with_units: then they get no events until it has ended"
+            self._world.units.check_free(machines, advice=advice)
         self._world.put(
             Workflow(
                 id=id_,

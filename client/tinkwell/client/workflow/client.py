@@ -52,19 +52,22 @@ class WorkflowClient(service.Service):
         template: str,
         devices: Mapping[str, str] | str,
         *,
+        with_units: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> Created:
         """Create a workflow from a template, by its id or name, for devices: a mapping or its JSON text.
 
             created = await client.workflows.create("ubuntu", {"device_1": "52:54:00:10:00:03"})
 
-        Raises `NotFound` for an unknown template, `InvalidField` where it cannot be rendered for these devices.
+        Raises `NotFound` for an unknown template, `InvalidField` where it cannot be rendered for these devices, and
+        `MachineHasUnits` for a machine that units are on. `with_units` lets it run there: they get no events meanwhile.
         """
         request = field.build(
             pb.CreateWorkflowRequest,
             id=id or str(uuid.uuid4()),
             template=template,
             hardware=field.to_json_text(devices, "hardware"),
+            with_units=with_units,
         )
         answer = await self._caller.unary(self._stub.CreateWorkflow, request, may_repeat=True)
         return Created(answer.id, answer.revision)

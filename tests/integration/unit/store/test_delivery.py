@@ -128,7 +128,12 @@ async def test_a_units_newest_events_are_kept_with_those_that_it_has_deferred(
         "INSERT INTO deferred_notice (unit_id, key, ordinal, event, handler)"
         " SELECT id, 'k', 2, '{}', 'on_start' FROM unit"
     )
+    await sql.execute(
+        "INSERT INTO unit_log (unit_id, ordinal, attempt, number, level, line)"
+        " SELECT id, n, 1, 1, 'INFO', '' FROM unit, generate_series(2, 1000) n"
+    )
     await sql.execute("UPDATE unit SET last_ordinal = 1099")
     await sql.execute("UPDATE application SET config = '{\"a\": 1}'")
     await rows.settle(unit)
     assert [row["ordinal"] for row in await sql.fetch("SELECT ordinal FROM unit_event ORDER BY 1")] == [2, 1100]
+    assert await sql.fetchval("SELECT min(ordinal) FROM unit_log") == 101

@@ -43,6 +43,7 @@ FILL = f"""
     INSERT INTO storage (namespace, name, kind, number, application_id, unit_id, unit)
     SELECT u.namespace, 'data/' || u.number, 'data', u.number, u.application_id, u.id, u.name FROM unit u;
     INSERT INTO deferred_notice (unit_id, key, ordinal, event, handler) SELECT id, '', 1, '{{}}', '' FROM unit;
+    INSERT INTO unit_log (unit_id, ordinal, attempt, number, level, line) SELECT id, 1, 1, 1, 'INFO', '' FROM unit;
     INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)
     SELECT gen_random_uuid(), gen_random_uuid(), '', '{{}}', '', 0 FROM generate_series(1, {COUNT});
     INSERT INTO machine_hold (worker_id, workflow_id) SELECT gen_random_uuid(), id FROM workflow;
@@ -66,6 +67,7 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "end": (event.END, (ID, "COMMITTED", "", False, None, 0, 0), {"unit_event_pkey"}),
     "retry": (event.RETRY, (ID, 1, False, 1.0, 1, "", 1, 1), {"unit_event_pkey"}),
     "forget": (event.FORGET, (ID, 100), {"unit_event_ordinal"}),
+    "forget lines": (event.FORGET_LINES, (ID, 100), set()),
     "told": (told.ATTACH, (ID, ["data/1"], ["data/1"]), {"storage_unit"}),
     "relation told": (told.RELATION, (ID, 1, True, False, 0, 0), {"unit_pkey", "relation_number"}),
     "members": (told.MEMBERS, (ID, 1, ["web/1"], [1], [False]), {"unit_name", "relation_number"}),

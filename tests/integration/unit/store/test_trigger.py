@@ -243,3 +243,13 @@ async def test_a_unit_has_one_event_in_flight(rows: Rows, sql: asyncpg.Connectio
         await sql.execute(INSERT_EVENT, 2, "RUNNING")
     with pytest.raises(asyncpg.CheckViolationError):
         await sql.execute(INSERT_EVENT, 2, "COMMITTED")
+
+
+async def test_who_replicates_is_told_as_well(rows: Rows, sql: asyncpg.Connection, log: Log) -> None:
+    await log.take()
+    async with sql.transaction():
+        await sql.execute("SET LOCAL session_replication_role = replica")
+        await rows.application("web")
+        await rows.unit("web")
+        await rows.relate(("web", "cluster"))
+    assert await log.names() == ["application.created", "unit.created", "relation.created"]

@@ -28,7 +28,7 @@ def event(resource_type: ResourceType, event_type: EventType, data: dict[str, An
 def test_a_line_has_time_revision_type_resource_id_and_summary() -> None:
     workflow = {"template_name": "hello", "state": "RUNNING", "completed_actions": 1, "total_actions": 3}
     line = event_line.format_event(event(ResourceType.WORKFLOW, EventType.WORKFLOW_INPROGRESS, workflow))
-    assert line == f"2026-11-20T12:00:00.005Z        7  WORKFLOW_INPROGRESS  WORKFLOW   {ID}  hello RUNNING 1/3"
+    assert line == f"2026-11-20T12:00:00.005Z        7  WORKFLOW_INPROGRESS   WORKFLOW     {ID}  hello RUNNING 1/3"
 
 
 def test_the_columns_of_all_lines_stand_below_each_other() -> None:
@@ -38,7 +38,7 @@ def test_the_columns_of_all_lines_stand_below_each_other() -> None:
         for event_type in EventType
         for resource_id in (ID, "")
     ]
-    columns = [(line[26:33].strip(), line[35:54].strip(), line[56:65].strip(), line[67:103].strip()) for line in lines]
+    columns = [(line[26:33].strip(), line[35:55].strip(), line[57:68].strip(), line[70:106].strip()) for line in lines]
     assert all(
         revision == "7" and kind in set(EventType) and resource in set(ResourceType) and resource_id in (ID, "-")
         for revision, kind, resource, resource_id in columns
@@ -121,6 +121,64 @@ DHCP = {"mac": "52:54:00:10:00:03", "hostname": "sm01"}
             {"template_name": "t", "cause": {"reason": "X", "recovery": {"template": "r", "error": "no"}}},
             "t 0/0 X, not recovered by r: no",
         ),
+        (
+            ResourceType.APPLICATION,
+            EventType.UPDATED,
+            {
+                "namespace": "default",
+                "name": "web",
+                "charm_name": "page",
+                "life": "DYING",
+                "leader": "web/0",
+                "term": 2,
+            },
+            "default/web page DYING led by web/0 (term 2)",
+        ),
+        (
+            ResourceType.UNIT,
+            EventType.UNIT_STATUS_CHANGED,
+            {"name": "web/0", "phase": "SETUP", "life": "ALIVE", "status": {"name": "waiting", "message": "for a\n"}},
+            "web/0 SETUP waiting for a\\n",
+        ),
+        (
+            ResourceType.UNIT_EVENT,
+            EventType.UNIT_EVENT_FAILED,
+            {
+                "unit": "web/0",
+                "kind": "relation-joined",
+                "ordinal": 7,
+                "attempt": 2,
+                "relation": {"endpoint": "db", "application": "pg", "unit": "pg/0"},
+                "message": "exit 1",
+            },
+            "web/0 #7 db-relation-joined (pg/0) attempt 2 exit 1",
+        ),
+        (
+            ResourceType.UNIT_EVENT,
+            EventType.UNIT_EVENT_STARTED,
+            {"unit": "web/0", "kind": "storage-attached", "ordinal": 1, "relation": None, "storage": "data/0"},
+            "web/0 #1 data-storage-attached (data/0)",
+        ),
+        (
+            ResourceType.RELATION,
+            EventType.RELATION_CHANGED,
+            {
+                "number": 3,
+                "life": "ALIVE",
+                "ends": [{"application": "pg", "endpoint": "db"}, {"application": "web", "endpoint": "db"}, 7],
+                "owner": "pg/0",
+                "keys": ["dsn", "user"],
+            },
+            "3 pg:db web:db pg/0 changed dsn, user",
+        ),
+        (ResourceType.STORAGE, EventType.UPDATED, {"name": "data/0", "unit": "", "attached": False}, "data/0 detached"),
+        (
+            ResourceType.STORAGE,
+            EventType.UPDATED,
+            {"name": "data/0", "unit": "web/0", "attached": True},
+            "data/0 attached to web/0",
+        ),
+        (ResourceType.CHARM, EventType.CREATED, {"name": "web", "digest": "sha256:1"}, "web sha256:1"),
         (
             ResourceType.RELEASE,
             EventType.RELEASE_DEPLOYED,

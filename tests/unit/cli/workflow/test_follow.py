@@ -373,5 +373,5 @@ def test_a_server_that_is_not_there_is_told_at_once(cli: CommandLine) -> None:
 
 def test_an_option_that_chooses_events_shows_the_events_of_one_workflow(cli: CommandLine) -> None:
     cli.do(lambda server: server.put(Workflow(id=ID, state=State.SUCCEEDED)))
-    assert f"CREATED              WORKFLOW   {ID}" in cli.ok("workflow", "watch", ID, "--count", "1")
+    assert f"CREATED               WORKFLOW     {ID}" in cli.ok("workflow", "watch", ID, "--count", "1")
     assert json.loads(cli.ok("workflow", "watch", ID, "--since", "1h", "--count", "1", "-o", "json"))["version"] == 1

@@ -6,7 +6,7 @@ each change into the log.
 
 import dataclasses
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -195,6 +195,18 @@ class UnitBook:
                 if unit.life != "DEAD" and matches(unit):
                     return room, unit
         return None
+
+    def check_free(self, machines: Iterable[str], *, advice: str) -> None:
+        """Raise `errors.MachineHasUnits` for a machine that units are on."""
+        for machine in sorted(machines):
+            units = [
+                unit.name
+                for room in self.rooms.values()
+                for unit in room.world.units.values()
+                if unit.machine == machine and unit.life != "DEAD"
+            ]
+            if units:
+                raise errors.MachineHasUnits(machine, units=units, advice=advice)
 
     def charm(self, digest: str) -> StoredCharm:
         """Return a charm. Raises `errors.NotFound`."""

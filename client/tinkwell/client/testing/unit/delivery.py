@@ -12,8 +12,9 @@ from tinkwell.client.testing.unit import answer
 from tinkwell.client.testing.unit.book import Room, Serves, UnitBook, Waiting
 from tinkwell.client.testing.world import World
 from tinkwell.client.unit.model import UnitStatus
+from tinkwell.client.workflow.model import Action, Workflow
 from tinkwell.core import errors
-from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.lease.lease import Reporter
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner
@@ -239,7 +240,13 @@ class Delivery:
         for room in self._book.rooms.values():
             for unit in list(room.world.units.values()):
                 if unit.life is not Life.DEAD:
+                    room.world.hold(unit.name, is_held=bool(unit.machine) and self._is_held(unit.machine))
                     (room.world.hear if self.has_agent(room, unit) else room.world.silence)(unit.name)
+
+    def _is_held(self, machine: str) -> bool:
+        """Whether a workflow runs on a machine."""
+        running = {each.id for each in self._world.all(Workflow) if each.state is State.RUNNING}
+        return any(each.worker_id == machine and each.workflow_id in running for each in self._world.all(Action))
 
     def _place(self, room: Room, unit: WorldUnit, by: Serves) -> None:
         if not by.machines or room.world.applications[unit.application].charm.kind not in by.kinds:

@@ -108,9 +108,12 @@ def relations_are_created_in_setup(history: History) -> Iterator[Violation]:
 
 
 def _is_visible(unit: UnitHistory, install: Told, created: int) -> bool:
-    """Return whether a relation was alive at the commit of `install`, on an endpoint of the charm that it ran on."""
+    """Return whether the commit of `install` surely knew a relation, on an endpoint of the charm that it ran on.
+
+    One that began between the grant and the commit may have been too late for it.
+    """
     records = unit.application.records
-    if created > install.revision or records[0].revision > created:
+    if created > install.granted or records[0].revision > created:
         return False
     ran_on = [one.revision for one in records if one.charm == install.record.charm and one.revision < install.granted]
     then = unit.application.at(created)

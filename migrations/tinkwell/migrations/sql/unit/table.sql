@@ -8,6 +8,7 @@ CREATE DOMAIN unit_phase AS text CONSTRAINT unit_phase_known
 CREATE DOMAIN unit_event_state AS text CONSTRAINT unit_event_state_known
     CHECK (VALUE IN ('RUNNING', 'COMMITTED', 'ERROR', 'SKIPPED', 'WITHDRAWN', 'ABANDONED'));
 CREATE DOMAIN unit_name AS text CONSTRAINT unit_name_form CHECK (VALUE ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$');
+CREATE DOMAIN unit_full_name AS text CONSTRAINT unit_full_name_form CHECK (VALUE ~ '^[a-z0-9-]+/[0-9]+$');
 
 -- Documents keep the text that they were written with.
 CREATE DOMAIN unit_document AS json CONSTRAINT unit_document_size CHECK (octet_length(VALUE::text) <= 1048576);
@@ -94,6 +95,7 @@ CREATE TABLE application (
     CONSTRAINT application_term CHECK (term >= announced_term)
 );
 CREATE INDEX application_charm ON application (charm);
+CREATE INDEX application_dying ON application (id) WHERE life <> 'ALIVE';
 
 -- A unit, and what it has been told, which its own commits alone write: from is_installed to metrics_seen. machine_id is
 -- the hardware that it is placed on, NULL for a unit that is not placed, or may run anywhere. lease_id is that of the
@@ -107,7 +109,7 @@ CREATE TABLE unit (
     namespace         text NOT NULL,
     application_id    uuid NOT NULL CONSTRAINT unit_application_known REFERENCES application,
     number            integer NOT NULL,
-    name              text NOT NULL,
+    name              unit_full_name NOT NULL,
     life              unit_life NOT NULL DEFAULT 'ALIVE',
     phase             unit_phase NOT NULL DEFAULT 'WAITING',
     is_anywhere       boolean NOT NULL DEFAULT false,
@@ -157,7 +159,6 @@ CREATE INDEX unit_charm_seen ON unit (charm_seen);
 CREATE INDEX unit_waiting ON unit (id) WHERE phase = 'WAITING';
 CREATE INDEX unit_dead ON unit (application_id) WHERE life = 'DEAD';
 CREATE INDEX unit_force ON unit (force_at) WHERE force_at IS NOT NULL;
-CREATE INDEX unit_tick ON unit (next_tick_at) WHERE next_tick_at IS NOT NULL;
 
 -- What a unit was told, or is being told. What its events say of the unit and the relation is repeated here, since these
 -- may be gone when it is told. lease_token is that of the agent that runs it. is_lost: its last attempt was lost, so a
@@ -211,7 +212,6 @@ CREATE TABLE unit_event (
 );
 -- One event in flight for each unit.
 CREATE UNIQUE INDEX unit_event_active ON unit_event (unit_id) WHERE state IN ('RUNNING', 'ERROR');
-CREATE INDEX unit_event_due ON unit_event (coalesce(retry_at, deadline_at)) WHERE state IN ('RUNNING', 'ERROR');
 
 -- ends are {"application", "endpoint"}, the provider's before the requirer's; a peer relation has one.
 CREATE TABLE relation (

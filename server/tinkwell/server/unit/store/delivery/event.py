@@ -5,7 +5,8 @@ from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.delivery.row import NewEvent
 
-# How many of a unit's events are kept, beside those that its charm has deferred. They are forgotten some at a time.
+# How many of a unit's events are kept, with what was logged in them, beside those that its charm has deferred. They are
+# forgotten some at a time.
 KEPT_EVENTS = 1_000
 _FORGOTTEN_AT_ONCE = 100
 
@@ -48,6 +49,7 @@ FORGET = """
      WHERE e.unit_id = $1::text::uuid AND e.ordinal <= $2 AND e.state NOT IN ('RUNNING', 'ERROR')
        AND NOT EXISTS (SELECT FROM deferred_notice d WHERE d.unit_id = e.unit_id AND d.ordinal = e.ordinal)
 """
+FORGET_LINES = "DELETE FROM unit_log WHERE unit_id = $1::text::uuid AND ordinal <= $2"
 
 
 async def write_event(transaction: Transaction, unit_id: str, new: NewEvent) -> tuple[str, int]:
@@ -64,7 +66,8 @@ async def write_event(transaction: Transaction, unit_id: str, new: NewEvent) -> 
         )
     )[0]
     if row["ordinal"] % _FORGOTTEN_AT_ONCE == 0:
-        await transaction.fetch(FORGET, unit_id, row["ordinal"] - KEPT_EVENTS)
+        for statement in (FORGET, FORGET_LINES):
+            await transaction.fetch(statement, unit_id, row["ordinal"] - KEPT_EVENTS)
     return row["id"], row["ordinal"]
 
 
