@@ -196,7 +196,12 @@ class Storm:
                 self.world.attach(self._unit(), self._chance.choice(names))
 
     def _request(self) -> None:
-        self.world.request(self._unit(), self._chance.choice(_REQUESTED))
+        units = self.world.units
+        begun = [unit for unit in self.world.living() if units[unit].asked.finished < units[unit].asked.prepared]
+        if begun and self._chance.random() < 0.5:
+            self.world.request(self._chance.choice(begun), EventKind.POST_SERIES_UPGRADE)
+        else:
+            self.world.request(self._unit(), self._chance.choice(_REQUESTED))
 
     def _tick(self) -> None:
         self.world.tick(self._unit())

@@ -10,7 +10,7 @@ from tinkwell.core import errors
 from tinkwell.core.unit import change as rule
 from tinkwell.core.unit import leadership, resolve, sight
 from tinkwell.core.unit.advance import advance
-from tinkwell.core.unit.effect import BagEdit, Effects
+from tinkwell.core.unit.effect import BagEdit, Effects, Notice
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner, Verdict
 from tinkwell.core.unit.ledger import Written
 from tinkwell.core.unit.verdict import verdict
@@ -198,8 +198,10 @@ def _keep(state: State, unit: Unit, effects: Effects) -> None:
     unit.state = {key: text for key, text in kept.items() if text is not None}
     unit.ports = (unit.ports | set(effects.opened)) - set(effects.closed)
     unit.notices = [each for each in unit.notices if each not in effects.consumed]
-    unit.notices += [each for each in effects.deferred if not _is_waiting(unit, each.handler, each.event)]
+    for notice in effects.deferred:
+        if not _is_waiting(unit, notice):
+            unit.notices.append(notice)
 
 
-def _is_waiting(unit: Unit, handler: str, event: str) -> bool:
-    return any((each.handler, each.event) == (handler, event) for each in unit.notices)
+def _is_waiting(unit: Unit, notice: Notice) -> bool:
+    return any((each.handler, each.event) == (notice.handler, notice.event) for each in unit.notices)

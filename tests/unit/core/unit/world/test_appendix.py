@@ -73,7 +73,7 @@ def _play(profile: Profile, seed: int) -> tuple[Scene, list[dict[str, list[str]]
     return scene, steps
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_example_is_told_as_the_document_shows_it(seed: int) -> None:
     _, steps = _play(Profile.LITERAL, seed)
     assert steps == [
@@ -89,7 +89,7 @@ def test_the_example_is_told_as_the_document_shows_it(seed: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_juju_tells_a_unit_neither_of_its_siblings_nor_of_its_own_writes(seed: int) -> None:
     _, steps = _play(Profile.JUJU, seed)
     assert steps == [
@@ -103,7 +103,7 @@ def test_juju_tells_a_unit_neither_of_its_siblings_nor_of_its_own_writes(seed: i
 
 @pytest.mark.parametrize("profile", Profile)
 def test_who_leaves_is_told_first(profile: Profile) -> None:
-    for seed in range(20):
+    for seed in range(3):
         scene, _ = _play(profile, seed)
         entries = [entry for entry in scene.world.records() if entry.resource_type == "UNIT_EVENT"]
         broken = next(
