@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.unit_conformance import PG, WEB, Agent, charm, deploy
+from support.unit_agent import PG, WEB, Agent, charm, deploy
 from support.waiting import eventually
 from tinkwell.client import (
     Application,
