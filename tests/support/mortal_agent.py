@@ -80,7 +80,12 @@ async def live(made: UnitServer, folder: Path) -> None:
 
     keeper = Keeper(made, owner="o", engine="e")
     running = agent.Agent(
-        api=made, storages=made.storages_in, lease=keeper, path=folder / "units", machines=no_machines
+        api=made,
+        storages=made.storages_in,
+        history=made.history,
+        lease=keeper,
+        path=folder / "units",
+        machines=no_machines,
     )
     tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
     try:

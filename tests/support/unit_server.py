@@ -60,6 +60,7 @@ class UnitServer:
         self.timeout_seconds = 30.0
         self.storages: dict[str, bool] = {}
         self.kept_storages: set[str] = set()
+        self.history_id = "one"
         self.refresh(files)
         self.woken = asyncio.Event()
         if path is not None and path.exists():
@@ -98,6 +99,10 @@ class UnitServer:
         """Return the storages that are there when the unit is gone."""
         assert namespace == "default"
         return frozenset(self.kept_storages)
+
+    async def history(self) -> str:
+        """Return the id of the log of events."""
+        return self.history_id
 
     async def acquire(self, owner: str, engine: str) -> Lease:
         self._load()

@@ -32,7 +32,7 @@ _REAP = (
        AND NOT EXISTS (SELECT FROM relation_member m WHERE m.relation_id = r.id AND m.membership <> 'LEFT')
     """,
 )
-_MOST_UNITS = 4
+_MOST_UNITS = 3
 _NAMES = ("a", "b", "c")
 
 

@@ -92,6 +92,9 @@ CREATE DOMAIN public.unit_document AS json
 CREATE DOMAIN public.unit_event_state AS text
 	CONSTRAINT unit_event_state_known CHECK ((VALUE = ANY (ARRAY['RUNNING'::text, 'COMMITTED'::text, 'ERROR'::text, 'SKIPPED'::text, 'WITHDRAWN'::text, 'ABANDONED'::text])));
 
+CREATE DOMAIN public.unit_full_name AS text
+	CONSTRAINT unit_full_name_form CHECK ((VALUE ~ '^[a-z0-9-]+/[0-9]+$'::text));
+
 CREATE DOMAIN public.unit_life AS text
 	CONSTRAINT unit_life_known CHECK ((VALUE = ANY (ARRAY['ALIVE'::text, 'DYING'::text, 'DEAD'::text])));
 
@@ -1180,7 +1183,7 @@ CREATE TABLE public.unit (
     namespace text NOT NULL,
     application_id uuid NOT NULL,
     number integer NOT NULL,
-    name text NOT NULL,
+    name public.unit_full_name NOT NULL,
     life public.unit_life DEFAULT 'ALIVE'::text NOT NULL,
     phase public.unit_phase DEFAULT 'WAITING'::text NOT NULL,
     is_anywhere boolean DEFAULT false NOT NULL,
@@ -2653,7 +2656,7 @@ CREATE TRIGGER unit_event_version BEFORE UPDATE ON public.unit_event FOR EACH RO
 
 ALTER TABLE public.unit_event ENABLE ALWAYS TRIGGER unit_event_version;
 
-CREATE TRIGGER unit_identity BEFORE UPDATE OF id, application_id, namespace, number, name ON public.unit FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.namespace IS DISTINCT FROM new.namespace)) OR (old.number IS DISTINCT FROM new.number)) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION public.refuse_identity();
+CREATE TRIGGER unit_identity BEFORE UPDATE OF id, application_id, namespace, number, name ON public.unit FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.namespace IS DISTINCT FROM new.namespace)) OR (old.number IS DISTINCT FROM new.number)) OR ((old.name)::text IS DISTINCT FROM (new.name)::text))) EXECUTE FUNCTION public.refuse_identity();
 
 ALTER TABLE public.unit ENABLE ALWAYS TRIGGER unit_identity;
 

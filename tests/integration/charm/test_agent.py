@@ -17,7 +17,7 @@ from tinkwell.client import Client, errors
 from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core.unit.kinds import EventState
 
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 class Text(charm.Charm):
@@ -211,6 +211,11 @@ async def test_a_failed_event_is_tried_again_and_its_logs_are_kept(client: Clien
         assert failed.message == "RuntimeError: not yet"
         broken.clear()
         await client.applications.resolve("flaky/0")
+
+        async def is_mended() -> bool:
+            return (await client.applications.unit("flaky/0")).event is None
+
+        await waiting.eventually(is_mended, deadline_seconds=SECONDS)
         await client.applications.settled("flaky", timeout_seconds=SECONDS)
         lines = [line.text async for line in client.applications.logs("flaky/0")]
         assert "RuntimeError: not yet" in lines

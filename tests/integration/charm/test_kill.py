@@ -19,7 +19,7 @@ from tinkwell.client import Client
 from tinkwell.core.unit.kinds import EventState
 
 KILLS = int(os.environ.get("CHARM_KILLS", "2"))
-SECONDS = 60.0
+SECONDS = 90.0
 # It counts the events of each kind in its state, and tells all of that in its bag and in its version.
 PROGRAM = """
 import asyncio, json
@@ -46,7 +46,7 @@ class Counter(charm.Charm):
 """
 
 
-@pytest.mark.timeout(120 + 10 * KILLS)
+@pytest.mark.timeout(240 + 10 * KILLS)
 async def test_effects_are_there_once_however_often_the_agent_is_killed(client: Client, tmp_path: Path) -> None:
     program = tmp_path / "counter_charm.py"
     program.write_text(PROGRAM)
@@ -55,18 +55,18 @@ async def test_effects_are_there_once_however_often_the_agent_is_killed(client: 
     deploy = ("app", "deploy", "counter", str(program), "--to", "anywhere", "--units", "3")
     draw = random.Random(7)
     async with process.running(*deploy, log=tmp_path / "deploy.log", environment=connection) as deploying:
-        assert await deploying.wait() == 0, deploying.output
+        assert await deploying.wait(deadline_seconds=SECONDS) == 0, deploying.output
     for kill in range(KILLS):
         await client.applications.set_config("counter", {"speed": 2 * kill})
         async with process.running(*run, log=tmp_path / f"{kill}.log", environment=connection) as agent:
-            await agent.line("an event is handled")
+            await agent.line("an event is handled", deadline_seconds=SECONDS)
             await client.applications.set_config("counter", {"speed": 2 * kill + 1})
             await asyncio.sleep(draw.uniform(0.0, 0.2))
             assert await agent.stop(signal.SIGKILL) == -signal.SIGKILL
     async with process.running(*run, log=tmp_path / "last.log", environment=connection) as agent:
         await client.applications.set_config("counter", {"speed": -1})
         await client.applications.settled("counter", timeout_seconds=SECONDS)
-        assert await agent.stop() == 0, agent.output
+        assert await agent.stop(deadline_seconds=SECONDS) == 0, agent.output
     async for unit in client.applications.units("counter"):
         events = [each async for each in client.applications.events(unit.name)]
         counted = Counter(str(each.kind) for each in events if each.state is EventState.COMMITTED)

@@ -3,11 +3,13 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from support import process, waiting
 from tinkwell.client import Client
 from tinkwell.core.unit.kinds import EventState
 
-SECONDS = 30.0
+SECONDS = 90.0
 PROGRAM = """
 import asyncio, os, pathlib, signal
 from tinkwell import charm
@@ -34,6 +36,7 @@ class Counter(charm.Charm):
 """
 
 
+@pytest.mark.timeout(240)
 async def test_a_killed_agent_is_followed_by_another_and_a_stopped_one_ends_what_it_began(
     client: Client, tmp_path: Path
 ) -> None:
@@ -43,9 +46,9 @@ async def test_a_killed_agent_is_followed_by_another_and_a_stopped_one_ends_what
     run = ("unit", "run", str(program), "--application", "counter", "--state-dir", str(tmp_path / "state"))
     deploy = ("app", "deploy", "counter", str(program), "--to", "anywhere")
     async with process.running(*deploy, log=tmp_path / "deploy.log", environment=connection) as deploying:
-        assert await deploying.wait() == 0, deploying.output
+        assert await deploying.wait(deadline_seconds=SECONDS) == 0, deploying.output
     async with process.running(*run, log=tmp_path / "first.log", environment=connection) as first:
-        assert await first.wait() == -signal.SIGKILL, first.output
+        assert await first.wait(deadline_seconds=SECONDS) == -signal.SIGKILL, first.output
     async with process.running(*run, log=tmp_path / "second.log", environment=connection) as second:
         await client.applications.settled("counter", timeout_seconds=SECONDS)
         assert (await client.applications.unit("counter/0")).workload_version == "1"
@@ -55,7 +58,7 @@ async def test_a_killed_agent_is_followed_by_another_and_a_stopped_one_ends_what
             return (await client.applications.unit("counter/0")).status.message == "slow"
 
         await waiting.eventually(is_slow, deadline_seconds=SECONDS)
-        assert await second.stop() == 0, second.output
+        assert await second.stop(deadline_seconds=SECONDS) == 0, second.output
     found = [each async for each in client.applications.events("counter/0")][::-1]
     assert [(each.name, each.attempt, each.state) for each in found] == [
         ("install", 2, EventState.COMMITTED),

@@ -27,7 +27,8 @@ peers: {cluster: {interface: any-cluster}}
 storage: {data: {type: filesystem, multiple: {range: 0-2}}}
 config: {options: {workers: {type: int, default: 1}}}
 """
-# One of 25 fails after it has asked for what must not land then. Bags change where somebody may be told of it.
+# One of 25 fails after it has asked for what must not land then, and some take a while. Bags change where somebody may
+# be told of it.
 _HOOK = """#!/bin/sh
 # version {version}
 draw=$(od -An -N1 -tu1 /dev/urandom)
@@ -38,6 +39,7 @@ case $JUJU_HOOK_NAME in
     test "$draw" -gt 200 && test "$(is-leader)" = True && relation-set -r "$JUJU_RELATION_ID" --app "k=$draw"
     ;;
 esac
+test "$draw" -lt 220 || sleep 0.3
 test "$draw" -ge 10
 """
 

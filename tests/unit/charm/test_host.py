@@ -325,6 +325,21 @@ async def test_an_outcome_that_can_never_be_told_fails_its_event(folder: AgentFo
     assert units.calls[2] == ("fail", "e1", 1, "too large")
 
 
+async def test_an_outcome_that_cannot_be_kept_fails_its_event(
+    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Web(charm.Charm):
+        """Does nothing."""
+
+    def full(_: Outcome) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(folder.outcomes, "keep", full)
+    units = Units(deque([granted(), QUIET, GONE]))
+    await serve(units, Web, folder)
+    assert units.calls[1] == ("fail", "e1", 1, "what it has done cannot be kept: no space left")
+
+
 def test_two_agents_do_not_share_a_folder(tmp_path: Path) -> None:
     first = AgentFolder.open(tmp_path)
     with pytest.raises(charm.CharmError, match="another agent uses"):

@@ -132,40 +132,50 @@ class Host:
 
     async def _handle(self, grant: Grant) -> Grant | NoEvent | None:
         token = await self._served.lease.token()
+        ended = await self._attempt(grant, token)
         event = grant.event
-        outbox = outboxes.Outbox(
-            self._served.units, self._served.lease, self._unit_id, ordinal=event.ordinal, attempt=event.attempt
-        )
-        surroundings = granted.Granted(self._served.units, self._served.lease, token, grant, outbox)
         fields = {"unit": grant.unit, "event": event.name, "ordinal": event.ordinal, "attempt": event.attempt}
+        match ended:
+            case NoEvent():
+                logger.info("an event is not needed any more", extra=fields)
+                return ended
+            case Failure(message):
+                logger.warning("an event has failed", extra=fields | {"cause": message})
+                return await self._fail(event.id, event.attempt, message)
+            case Effects():
+                following = await self._conclude(event.id, event.attempt, token, ended)
+                logger.info("an event is handled", extra=fields)
+                return following
+
+    async def _attempt(self, grant: Grant, token: int) -> Effects | Failure | NoEvent:
+        """Call the handlers of an event, while others tell what is to be known at once, and look after the unit."""
+        served, event = self._served, grant.event
+        outbox = outboxes.Outbox(
+            served.units, served.lease, self._unit_id, ordinal=event.ordinal, attempt=event.attempt
+        )
+        surroundings = granted.Granted(served.units, served.lease, token, grant, outbox)
         pump = asyncio.create_task(outbox.run(), name=f"outbox of {grant.unit}")
         work = asyncio.create_task(self._dispatch(grant, surroundings, outbox), name=f"handlers of {grant.unit}")
         look = asyncio.create_task(self._until_gone(token), name=f"end of {grant.unit}")
         try:
             await asyncio.wait({work, look}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                logger.info("an event is not needed any more", extra=fields)
-                return look.result()
-            ended = work.result()
+            return work.result() if work.done() else look.result()
         finally:
             for task in (pump, work, look):
                 task.cancel()
             await asyncio.gather(pump, work, look, return_exceptions=True)
             await outbox.flush()
-        if isinstance(ended, Failure):
-            logger.warning("an event has failed", extra=fields | {"cause": ended.message})
-            return await self._fail(event.id, event.attempt, ended.message)
+
+    async def _conclude(self, event_id: str, attempt: int, token: int, effects: Effects) -> Grant | NoEvent | None:
+        """Keep what the handlers of an event have done, and tell it."""
         try:
-            effects = encode(ended)
-        except errors.InvalidField as error:
-            return await self._fail(event.id, event.attempt, str(error))
-        outcome = Outcome(
-            unit_id=self._unit_id, event_id=event.id, attempt=event.attempt, lease_token=token, effects=effects
-        )
-        await asyncio.to_thread(self._served.folder.outcomes.keep, outcome)
-        following = await self._commit(outcome)
-        logger.info("an event is handled", extra=fields)
-        return following
+            outcome = Outcome(
+                unit_id=self._unit_id, event_id=event_id, attempt=attempt, lease_token=token, effects=encode(effects)
+            )
+            await asyncio.to_thread(self._served.folder.outcomes.keep, outcome)
+        except (errors.InvalidField, OSError) as error:
+            return await self._fail(event_id, attempt, f"what it has done cannot be kept: {error}")
+        return await self._commit(outcome)
 
     async def _until_gone(self, token: int) -> NoEvent:
         """Return once the unit is gone while an event of it is handled, as where it is removed by force.

@@ -243,9 +243,15 @@ def _unit_agent(
     async def storages(namespace: str) -> frozenset[str]:
         return frozenset([storage.name async for storage in server.applications.storages(namespace=namespace)])
 
+    async def history() -> str:
+        async with server.applications.watch(now=True) as watch:
+            await watch.wait_live()
+            return watch.history_id
+
     return unit_agent.Agent(
         api=server.units,
         storages=storages,
+        history=history,
         lease=keeper,
         path=directory.unit_dir,
         machines=machines,

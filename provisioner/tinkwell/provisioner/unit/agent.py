@@ -37,11 +37,12 @@ CHECK_SECONDS = 1.0
 class Agent:
     """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`.
 
-    `storages` gives the names of all storage instances that there are in a namespace.
+    `storages` and `history` are what `Host` says.
     """
 
     api: UnitApi
     storages: Callable[[str], Awaitable[frozenset[str]]]
+    history: Callable[[], Awaitable[str]]
     lease: Keeper
     path: Path
     machines: Callable[[], Awaitable[frozenset[str]]]
@@ -58,6 +59,7 @@ class Agent:
                 host = Host(
                     api=self.api,
                     storages=self.storages,
+                    history=self.history,
                     lease=self.lease,
                     folders=folders,
                     outcomes=OutcomeFolder(folders.outcomes),

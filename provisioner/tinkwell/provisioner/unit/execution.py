@@ -109,6 +109,9 @@ class Execution:
     async def _prepare(self, given: Given) -> None:
         """Have nothing run that a former attempt has left, and all there that the script needs."""
         await asyncio.to_thread(script.end_former, self._folder.record)
+        if not await asyncio.to_thread(lambda: self._folder.history):
+            history_id = await retry.until_answered(self._host.history, what="ask which log of events this is")
+            await asyncio.to_thread(self._folder.note_history, history_id)
         for name, path in given.storages.items():
             await asyncio.to_thread(self._folder.note_storage, given.namespace, name)
             await asyncio.to_thread(Path(path).mkdir, 0o700, parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from tinkwell.core.charm import package
 from tinkwell.provisioner.state_dir import state_dir
 
 HOOKS = "hooks"
-_STORAGES = "storages"
+_STORAGES, _HISTORY = "storages", "history"
 _EXECUTABLE, _PLAIN = 0o755, 0o644
 
 
@@ -83,6 +83,19 @@ class UnitFolder:
         except FileNotFoundError:
             return []
         return [(namespace, name) for namespace, _, name in (line.partition(" ") for line in lines)]
+
+    @property
+    def history(self) -> str:
+        """Which log of events has the unit; empty where that is not known."""
+        try:
+            return (self.path / _HISTORY).read_text("ascii")
+        except FileNotFoundError:
+            return ""
+
+    def note_history(self, history_id: str) -> None:
+        """Remember which log of events has the unit."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state_dir.write_file(self.path / _HISTORY, history_id)
 
     def sweep(self) -> None:
         """Remove what a dead agent has not finished."""

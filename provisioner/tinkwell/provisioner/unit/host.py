@@ -58,10 +58,15 @@ class UnitApi(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What units share. `storages` gives the names of all storage instances that there are in a namespace."""
+    """What units share.
+
+    `storages` gives the names of all storage instances that there are in a namespace, `history` the id of the log of
+    events, which is another one for another database, or after a restore.
+    """
 
     api: UnitApi
     storages: Callable[[str], Awaitable[frozenset[str]]]
+    history: Callable[[], Awaitable[str]]
     lease: Keeper
     folders: Folders
     outcomes: OutcomeFolder

@@ -60,8 +60,6 @@ class Unit:
             following = await self._first()
             while isinstance(following, Granted):
                 following = await self._carry_out(following)
-        except errors.NotFound:
-            return NoEvent(reason=NoEventReason.GONE)
         except errors.IllegalTransition as error:
             # It is another agent's, or not served before the stream begins. Who gets a unit is woken for it.
             logger.debug("a unit is not to be had", extra={"unit": self._id, "cause": str(error)})
@@ -113,8 +111,6 @@ class Unit:
             self._has_looked = True
             try:
                 following = await execution.next_event(self._host, self._id)
-            except errors.NotFound:
-                return NoEvent(reason=NoEventReason.GONE)
             except errors.Error as error:
                 if isinstance(error, retry.HOPELESS):
                     raise
@@ -126,13 +122,22 @@ class Unit:
                     return following
 
     async def _clear(self) -> None:
-        """End what still runs of the unit, and remove its files."""
+        """End what still runs of the unit, and remove its files, if they are of the unit that is gone.
+
+        A database that was restored, or another server, does not know of a unit that may be there again tomorrow.
+        """
         folder = self._host.folders.unit(self._id)
         try:
             await asyncio.to_thread(script.end_former, folder.record)
         except OSError as error:
             fields = {"unit": self._id, "cause": str(error)}
             logger.warning("what runs of a unit that is gone cannot be ended", extra=fields)
+        noted = await asyncio.to_thread(lambda: folder.history)
+        if noted and noted != await retry.until_answered(self._host.history, what="ask which log of events this is"):
+            logger.warning(
+                "files of a unit that is not known are left", extra={"unit": self._id, "folder": folder.path}
+            )
+            return
         await self._clear_storages(folder)
         await asyncio.to_thread(folder.remove)
         await asyncio.to_thread(self._host.outcomes.drop, self._id)

@@ -3,6 +3,7 @@
 import grpc
 
 from support import edge
+from support.unit_rows import DIGEST
 from support.unit_site import Site, bag
 from tinkwell.api.v1 import unit_service_pb2 as pb
 
@@ -142,3 +143,56 @@ async def test_while_a_workflow_holds_the_machine_its_units_get_no_new_events(si
     assert (await agent.next(unit)).none.reason == pb.NO_EVENT_REASON_MACHINE_HELD
     await site.sql.execute("DELETE FROM machine_hold")
     assert (await agent.next(unit)).grant.event.kind == "leader-elected"
+
+
+async def _refresh(site: Site) -> str:
+    digest = "sha256:" + "2" * 64
+    await site.sql.execute(
+        "INSERT INTO charm (digest, name, kind, manifest, size) VALUES ($1, 'any', 'SCRIPTS', '{}', 0)", digest
+    )
+    await site.sql.execute("UPDATE application SET charm = $1", digest)
+    return digest
+
+
+async def test_an_agent_of_one_charm_is_granted_what_runs_on_that_alone(site: Site) -> None:
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    former = await site.agent(charm=DIGEST)
+    await former.run(unit)
+    digest = await _refresh(site)
+    assert (await former.next(unit)).none.reason == pb.NO_EVENT_REASON_OTHER_CHARM
+    agent = await site.agent(charm=digest)
+    told = [(await agent.next(unit)).grant.event]
+    told += [(await agent.commit(unit)).grant.event for _ in range(2)]
+    assert [(each.kind, each.seen.charm) for each in told] == [
+        ("upgrade-charm", digest),
+        ("config-changed", digest),
+        ("start", digest),
+    ]
+
+
+async def test_who_runs_the_new_charm_alone_does_not_wait_for_the_former_one(site: Site) -> None:
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    await (await site.agent(charm=DIGEST)).run(unit)
+    digest = await _refresh(site)
+    # Its term was over meanwhile, so that it is elected once more, which would come first.
+    await site.sql.execute("UPDATE application SET term = 2")
+    agent = await site.agent(charm=digest)
+    assert (await agent.run(unit))[:4] == [
+        "web/0 upgrade-charm",
+        "web/0 config-changed",
+        "web/0 start",
+        "web/0 leader-elected",
+    ]
+
+
+async def test_an_attempt_that_was_lost_is_made_again_by_who_runs_the_new_charm(site: Site) -> None:
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    former = await site.agent(charm=DIGEST)
+    assert (await former.next(unit)).grant.charm == DIGEST
+    digest = await _refresh(site)
+    agent = await site.agent(charm=digest)
+    again = (await agent.next(unit)).grant
+    assert (again.event.kind, again.event.attempt, again.charm) == ("install", 2, digest)

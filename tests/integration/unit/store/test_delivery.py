@@ -137,3 +137,24 @@ async def test_a_units_newest_events_are_kept_with_those_that_it_has_deferred(
     await rows.settle(unit)
     assert [row["ordinal"] for row in await sql.fetch("SELECT ordinal FROM unit_event ORDER BY 1")] == [2, 1100]
     assert await sql.fetchval("SELECT min(ordinal) FROM unit_log") == 101
+
+
+@pytest.mark.parametrize(
+    ("profile", "first", "second", "expected"),
+    [
+        # One is told of the relation and of each of the others twice, and each of those of the relation and it twice.
+        ("JUJU", 1, 6, 5 * 6 + 1),
+        # All are told of the relation; each of all on the other side twice, and of each younger sibling twice.
+        ("LITERAL", 3, 3, 2 * 3 + 4 * 3 * 3 + 2 * 3 * 2),
+    ],
+)
+async def test_many_units_meet_by_exactly_so_many_events(
+    profile: str, first: int, second: int, expected: int, rows: Rows
+) -> None:
+    await rows.application("pg", profile=profile)
+    await rows.application("web", profile=profile)
+    units = [await rows.unit(name) for name, count in (("pg", first), ("web", second)) for _ in range(count)]
+    await rows.settle(*units)
+    await rows.relate(("pg", "db"), ("web", "db"))
+    told = await rows.settle(*units)
+    assert sum(map(len, told.values())) == expected

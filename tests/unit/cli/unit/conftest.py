@@ -9,7 +9,7 @@ import pytest
 
 import tinkwell.client
 from support.command_line import CommandLine
-from support.unit_conformance import PG, WEB, Agent
+from support.unit_agent import PG, WEB, Agent
 from tinkwell.client import Client
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from unit.cli.unit.conftest import Site
 
-from support.unit_conformance import Agent
+from support.unit_agent import Agent
 from tinkwell.client import Client, Grant, UnitLogLine
 from tinkwell.core.unit import notice
 from tinkwell.core.unit.effect import Effects, Notice

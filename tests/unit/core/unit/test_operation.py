@@ -235,6 +235,12 @@ def test_an_older_sibling_that_leaves_is_mirrored_but_not_one_that_was_leaving_b
     assert following(advance(ledger, event, shown), shown) == []
 
 
+def test_a_peer_that_was_there_first_is_no_older_sibling() -> None:
+    new = view(relations=relations(peer(members=SIBLINGS)))
+    ledger = advance(STARTED, UnitEvent(kind=EventKind.RELATION_CREATED, relation=1, endpoint="cluster"), new)
+    assert ledger.relations[1].members == {}
+
+
 def test_a_peer_relation_announces_all_peers_whenever_they_entered() -> None:
     for profile in (LITERAL, JUJU):
         seen = view(profile=profile, relations=relations(peer(members=SIBLINGS)))

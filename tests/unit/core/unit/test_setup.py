@@ -115,6 +115,16 @@ def test_a_plan_has_the_relations_that_lived_when_install_was_committed_in_the_o
     )
 
 
+def test_a_step_that_does_not_apply_any_more_goes_with_the_next_one_that_does() -> None:
+    ledger = committed_until(view(relations=relations(relation(2), relation(9))), "install")
+    later = view(relations=relations(relation(2, life=DYING), relation(9)))
+    assert [step.kind for step in committed_until(later, "db-relation-created #9", ledger).plan] == [
+        StepKind.LEADER,
+        StepKind.CONFIG_CHANGED,
+        StepKind.START,
+    ]
+
+
 @pytest.mark.parametrize(
     ("since", "changes", "expected"),
     [

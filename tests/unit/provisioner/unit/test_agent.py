@@ -28,7 +28,12 @@ async def _no_machines() -> frozenset[str]:
 async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
     keeper = Keeper(server, owner="o", engine="e")
     running = agent.Agent(
-        api=server, storages=server.storages_in, lease=keeper, path=path / "units", machines=_no_machines
+        api=server,
+        storages=server.storages_in,
+        history=server.history,
+        lease=keeper,
+        path=path / "units",
+        machines=_no_machines,
     )
     tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
     try:
@@ -246,6 +251,17 @@ async def test_a_unit_that_went_while_no_agent_was_there_is_cleared(tmp_path: Pa
     server.state.is_gone = True
     async with _agent(server, tmp_path):
         await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
+
+
+async def test_what_belongs_to_another_history_is_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    server = UnitServer(["install"], {"install": "touch $(storage-get -s data/0 location)/file"})
+    server.storages = {"data/0": True}
+    await _run(server, tmp_path)
+    server.state.is_gone, server.history_id = True, "two"
+    async with _agent(server, tmp_path):
+        await eventually(lambda: "files of a unit that is not known are left" in caplog.text)
+    assert (tmp_path / "units/storages/default/data-0/file").exists()
+    assert (tmp_path / "units/units" / UNIT_ID / "charm").exists()
 
 
 async def test_storages_go_with_their_unit_but_for_those_that_were_detached(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ DROP SEQUENCE relation_member_entered;
 DROP FUNCTION check_unit_transition, check_unit_event_transition, count_config_version, count_bag_version,
     write_namespace_event, write_charm_event, write_application_event, write_unit_event, write_unit_event_event,
     write_relation_event, write_relation_bag_event, write_storage_event;
-DROP DOMAIN charm_kind, unit_profile, unit_life, unit_phase, unit_event_state, unit_name, unit_document, charm_data;
+DROP DOMAIN charm_kind, unit_profile, unit_life, unit_phase, unit_event_state, unit_name,
+    unit_full_name, unit_document, charm_data;
 
 ALTER TABLE events DISABLE TRIGGER events_kept;
 DELETE FROM events

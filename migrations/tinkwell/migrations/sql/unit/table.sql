@@ -8,6 +8,7 @@ CREATE DOMAIN unit_phase AS text CONSTRAINT unit_phase_known
 CREATE DOMAIN unit_event_state AS text CONSTRAINT unit_event_state_known
     CHECK (VALUE IN ('RUNNING', 'COMMITTED', 'ERROR', 'SKIPPED', 'WITHDRAWN', 'ABANDONED'));
 CREATE DOMAIN unit_name AS text CONSTRAINT unit_name_form CHECK (VALUE ~ '^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$');
+CREATE DOMAIN unit_full_name AS text CONSTRAINT unit_full_name_form CHECK (VALUE ~ '^[a-z0-9-]+/[0-9]+$');
 
 -- Documents keep the text that they were written with.
 CREATE DOMAIN unit_document AS json CONSTRAINT unit_document_size CHECK (octet_length(VALUE::text) <= 1048576);
@@ -108,7 +109,7 @@ CREATE TABLE unit (
     namespace         text NOT NULL,
     application_id    uuid NOT NULL CONSTRAINT unit_application_known REFERENCES application,
     number            integer NOT NULL,
-    name              text NOT NULL,
+    name              unit_full_name NOT NULL,
     life              unit_life NOT NULL DEFAULT 'ALIVE',
     phase             unit_phase NOT NULL DEFAULT 'WAITING',
     is_anywhere       boolean NOT NULL DEFAULT false,

@@ -32,8 +32,8 @@ CREATE TRIGGER application_identity BEFORE UPDATE OF id, namespace, name ON appl
                        IS DISTINCT FROM (NEW.id, NEW.namespace::text, NEW.name::text))
     EXECUTE FUNCTION refuse_identity();
 CREATE TRIGGER unit_identity BEFORE UPDATE OF id, application_id, namespace, number, name ON unit
-    FOR EACH ROW WHEN ((OLD.id, OLD.application_id, OLD.namespace, OLD.number, OLD.name)
-                       IS DISTINCT FROM (NEW.id, NEW.application_id, NEW.namespace, NEW.number, NEW.name))
+    FOR EACH ROW WHEN ((OLD.id, OLD.application_id, OLD.namespace, OLD.number, OLD.name::text)
+                       IS DISTINCT FROM (NEW.id, NEW.application_id, NEW.namespace, NEW.number, NEW.name::text))
     EXECUTE FUNCTION refuse_identity();
 CREATE TRIGGER unit_event_identity BEFORE UPDATE OF id, unit_id, application_id, ordinal, kind ON unit_event
     FOR EACH ROW WHEN ((OLD.id, OLD.unit_id, OLD.application_id, OLD.ordinal, OLD.kind)

@@ -97,6 +97,9 @@ class Turn:
     async def _retry(self, loaded: Loaded, flight: EventRow, agent: Agent, *, has_failed: bool) -> Next:
         event = sight.sighted(flight.event, loaded.view, has_failed=has_failed)
         if not _runs(agent.serving, event):
+            # Whoever ran the code of the attempt that was lost may have gone for good, and what mends it be here.
+            event = sight.sighted(flight.event, loaded.view, has_failed=True)
+        if not _runs(agent.serving, event):
             return NoEvent(Why.OTHER_CHARM)
         seconds = float(loaded.settings.event_timeout_seconds)
         await delivery.apply(self._transaction, self._unit_id, change.granted(event, loaded.view))
@@ -129,7 +132,9 @@ class Turn:
 
     async def _grant(self, loaded: Loaded, event: UnitEvent, agent: Agent) -> Next:
         if not _runs(agent.serving, event):
-            return NoEvent(Why.OTHER_CHARM)
+            event = sight.sighted(UnitEvent(kind=EventKind.UPGRADE_CHARM), loaded.view)
+            if not (_may_upgrade(loaded) and _runs(agent.serving, event)):
+                return NoEvent(Why.OTHER_CHARM)
         changes = change.granted(event, loaded.view)
         await delivery.apply(self._transaction, self._unit_id, changes)
         seconds = float(loaded.settings.event_timeout_seconds)
@@ -241,6 +246,16 @@ class Turn:
 def _runs(serving: Serving, event: UnitEvent) -> bool:
     """Whether an agent has the code on which an attempt is to run."""
     return not serving.charms or event.seen.charm in serving.charms
+
+
+def _may_upgrade(loaded: Loaded) -> bool:
+    """Whether `upgrade-charm` may come before what is due, which is so for all events of Operation.
+
+    An agent that runs the charm of today alone could never get as far otherwise, where nobody runs the former one.
+    """
+    ledger, view = loaded.ledger, loaded.view
+    is_free = ledger.started and not ledger.plan and not ledger.queue
+    return is_free and view.life is Life.ALIVE and ledger.charm_seen != view.charm
 
 
 def _phase(loaded: Loaded, changes: tuple[change.Change, ...]) -> Phase:

@@ -7,6 +7,7 @@ from typing import Any
 
 import asyncpg
 
+from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Membership, Phase, Profile
 from tinkwell.core.unit.ledger import Ledger, MemberLedger, RelationLedger, Requests
 from tinkwell.core.unit.unit_event import Seen, UnitEvent
@@ -41,11 +42,13 @@ _STORAGES = """
     (SELECT CAST(json_agg(json_build_array(s.name, s.life, s.is_attached)) AS text) FROM storage s
       WHERE s.unit_id = u.id AND (s.is_attached OR s.kind = ANY (known.storages))) AS storages
 """
-# What it was told of: members that only an event in flight refers to are left out.
+# What it was told of: members that only an event in flight refers to are left out. There may be very many members, and
+# names need no escaping, so these are put together as text.
 _TOLD = """
     (SELECT CAST(json_agg(json_build_array(
             r.number, t.is_created, t.is_broken, t.application_version, t.own_version,
-            (SELECT json_agg(json_build_array(x.name, m.seen_version, m.is_older))
+            (SELECT CAST(concat('[', string_agg(concat(
+                    '["', x.name, '",', m.seen_version, CASE WHEN m.is_older THEN ',true' END, ']'), ','), ']') AS json)
                FROM unit_member m JOIN unit x ON x.id = m.member_id
               WHERE m.unit_id = t.unit_id AND m.relation_id = t.relation_id AND m.is_told))) AS text)
        FROM unit_relation t JOIN relation r ON r.id = t.relation_id
@@ -54,18 +57,20 @@ _TOLD = """
 # Who leaves owes a relation the end of what it was told: as long as it is IN, and in a peer relation as long as it
 # refers to anybody. Of all others nobody asks.
 _OWES = """
-    x.life = 'DYING'
-    AND CASE WHEN r.is_peer THEN EXISTS (SELECT FROM unit_member k WHERE k.unit_id = x.id AND k.relation_id = r.id)
-             ELSE m.membership = 'IN' END
+    (x.life = 'DYING'
+     AND CASE WHEN r.is_peer THEN EXISTS (SELECT FROM unit_member k WHERE k.unit_id = x.id AND k.relation_id = r.id)
+              ELSE m.membership = 'IN' END)
 """
-# What units of one application see of each other where Juju shows them nothing is left out, for there may be very many.
+# What units of one application see of each other where Juju shows them nothing is left out. Of who is IN and stays the
+# name and two numbers are told.
 _MEMBERS = f"""
-    (SELECT json_agg(json_build_array(
-            x.name, xa.name, coalesce(b.version, 0), m.entered, m.membership, x.life <> 'ALIVE',
-            {_OWES}, x.is_forced))
+    (SELECT CAST(concat('[', string_agg(concat(
+            '["', x.name, '",', coalesce(b.version, 0), ',', m.entered,
+            CASE WHEN x.life <> 'ALIVE' OR m.membership <> 'IN' THEN concat(
+                ',"', m.membership, '",', CAST(x.life <> 'ALIVE' AS text), ',', CAST({_OWES} AS text), ',',
+                CAST(x.is_forced AS text)) END, ']'), ','), ']') AS json)
        FROM relation_member m
        JOIN unit x ON x.id = m.unit_id
-       JOIN application xa ON xa.id = x.application_id
        LEFT JOIN relation_bag b ON b.relation_id = r.id AND b.owner = x.name
       WHERE m.relation_id = r.id AND m.unit_id <> u.id
         AND (r.is_peer OR x.application_id <> a.id OR a.profile = 'LITERAL'))
@@ -153,19 +158,19 @@ def _ledger(found: asyncpg.Record) -> Ledger:
 
 
 def _relation_ledger(
-    is_created: bool, is_broken: bool, application_version: int, own_version: int, members: list[Any] | None
+    is_created: bool, is_broken: bool, application_version: int, own_version: int, members: list[Any]
 ) -> RelationLedger:
     return RelationLedger(
         created=is_created,
         broken=is_broken,
         application_version=application_version,
         own_version=own_version,
-        members={name: _member_ledger(version, is_older) for name, version, is_older in members or ()},
+        members={each[0]: _member_ledger(*each[1:]) for each in members},
     )
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _member_ledger(version: int, is_older: bool) -> MemberLedger:
+def _member_ledger(version: int, is_older: bool = False) -> MemberLedger:
     return MemberLedger(seen_version=version, is_older=is_older)
 
 
@@ -206,13 +211,19 @@ def _relation_view(found: list[Any]) -> RelationView:
         own_version=own,
         membership=Membership(membership) if membership is not None else None,
         entered=entered,
-        members={each[0]: _member_view(*each[1:]) for each in members or ()},
+        members={each[0]: _member_view(names.application_of(each[0]), *each[1:]) for each in members},
     )
 
 
 @functools.lru_cache(maxsize=_KEPT)
 def _member_view(
-    application: str, version: int, entered: int, membership: str, is_leaving: bool, owes: bool, is_forced: bool
+    application: str,
+    version: int,
+    entered: int,
+    membership: str = Membership.IN,
+    is_leaving: bool = False,
+    owes: bool = False,
+    is_forced: bool = False,
 ) -> MemberView:
     return MemberView(
         application=application,
