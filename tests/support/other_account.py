@@ -6,7 +6,7 @@ import pwd
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,6 +48,13 @@ def python() -> str:
         if Path(candidate).exists() and run("/usr/bin/env", candidate, "-I", "-c", "", env={}).returncode == 0:
             return candidate
     pytest.skip(f"{NAME} can start no Python {version} here")
+
+
+def skip_unless_it_imports(module: str, places: Sequence[str]) -> None:
+    """Skip where the other account may not read what it is to import, such as a checkout that is its owner's alone."""
+    tried = run(python(), "-c", f"import {module}", env={"PYTHONPATH": ":".join(places)})
+    if tried.returncode:
+        pytest.skip(f"{NAME} cannot import {module} from here: {tried.stderr.strip()[-200:]}")
 
 
 @contextmanager

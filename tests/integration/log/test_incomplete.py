@@ -152,7 +152,8 @@ async def test_a_server_that_starts_before_its_database_is_whole_becomes_ready_w
             starting = asyncio.create_task(stack.enter_async_context(servers.running(database_url)))
             await eventually(lambda: any(lack.what in cause for cause in causes(caplog)) or starting.done())
             assert not starting.done()
-        assert await is_ready(await starting)
+        server = await starting
+        await eventually(lambda: is_ready(server))
 
 
 class Stubs:

@@ -21,7 +21,7 @@ MAX_INSTANCES = 100
 MAX_LIMIT = 10_000
 MAX_TEXT_BYTES = 65_536
 
-_FIELDS = ("name", "kind", "profile", "summary", "description", *Role, "storage", "config", "resources")
+FIELDS = ("name", "kind", "profile", "summary", "description", *Role, "storage", "config", "resources")
 # What people read, what charmcraft builds by, and what says nothing here.
 _IGNORED = (
     *("display-name", "title", "maintainer", "maintainers", "docs", "issues", "source", "website", "links", "tags"),
@@ -30,7 +30,7 @@ _IGNORED = (
 )
 _JUDGED = ("type", "series", "assumes", "subordinate")
 _KUBERNETES = "is for workloads on Kubernetes, which Tinkwell does not run; take the charm for machines"
-_REFUSED = {
+REFUSED = {
     "containers": _KUBERNETES,
     "devices": _KUBERNETES,
     "deployment": _KUBERNETES,
@@ -38,10 +38,10 @@ _REFUSED = {
     "spaces": "is not followed, since there are no network spaces; leave it out",
 }
 _UNUSED = ("actions", "payloads")
-_ENDPOINT = ("interface", "limit", "optional", "scope")
-_STORAGE = ("type", "description", "multiple", "shared")
+ENDPOINT = ("interface", "limit", "optional", "scope")
+STORAGE = ("type", "description", "multiple", "shared")
 _UNUSED_OF_STORAGE = ("read-only", "minimum-size", "location", "properties")
-_OPTION = ("type", "default", "description", "minimum", "maximum")
+OPTION = ("type", "default", "description", "minimum", "maximum")
 _RESOURCE = ("type", "filename", "description", "upstream-source")
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
@@ -73,7 +73,7 @@ class Reader:
     def manifest(self, value: JsonValue) -> Manifest:
         """Read a charm.yaml, metadata.yaml or charmcraft.yaml."""
         self._judge(value)
-        members = self._open("", value, _FIELDS, (*_IGNORED, *_JUDGED, *_REFUSED))
+        members = self._open("", value, FIELDS, (*_IGNORED, *_JUDGED, *REFUSED))
         self._resources(members)
         settings = self._open("config", members.object("config"), ("options",))
         return Manifest(
@@ -107,7 +107,7 @@ class Reader:
     def _judge(self, value: JsonValue) -> None:
         """Refuse what asks for something that Tinkwell does not have."""
         members = value if isinstance(value, dict) else {}
-        for name, sentence in _REFUSED.items():
+        for name, sentence in REFUSED.items():
             if members.get(name):
                 self._checks.refuse(name, sentence)
         if members.get("type") not in (None, "charm"):
@@ -157,7 +157,7 @@ class Reader:
     def _endpoint(self, path: str, name: str, role: Role, value: JsonValue) -> Endpoint:
         if isinstance(value, str):
             value = {"interface": value}
-        members = self._open(path, value, _ENDPOINT)
+        members = self._open(path, value, ENDPOINT)
         if name.startswith("juju-"):
             self._checks.refuse(path, "names that begin with juju- are reserved; give the endpoint another one")
         scope = members.text("scope", _text)
@@ -183,7 +183,7 @@ class Reader:
         return found
 
     def _storage(self, path: str, name: str, value: JsonValue) -> Storage:
-        members = self._open(path, value, _STORAGE)
+        members = self._open(path, value, STORAGE)
         kind = members.text("type", _text) or "filesystem"
         if kind == "block":
             self._checks.refuse(f"{path}.type", "is block; a storage is a folder of the machine: write filesystem")
@@ -224,7 +224,7 @@ class Reader:
         return found
 
     def _option(self, path: str, name: str, value: JsonValue) -> Option:
-        members = self._open(path, value, _OPTION)
+        members = self._open(path, value, OPTION)
         type_ = self._option_type(members)
         bounds = {bound: self._bound(members, bound, type_) for bound in ("minimum", "maximum")}
         low, high = bounds["minimum"], bounds["maximum"]

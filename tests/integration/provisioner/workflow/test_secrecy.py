@@ -57,6 +57,8 @@ async def provisioner(
     options = ["--server", server.address, "--runtime", "process", "--state-dir", str(folder / "home" / "state")]
     options += ["--process-images", str(folder / "images"), "--agent-for", "all", *arguments]
     places = [path for path in sys.path if path.endswith("site-packages") or (Path(path) / "tinkwell").is_dir()]
+    if account is not None:
+        other_account.skip_unless_it_imports("tinkwell.provisioner.app", places)
     environment = {"PATH": os.defpath, "TINKWELL_TOKEN": TOKEN, "PYTHONPATH": ":".join(places)}
     who: dict[str, Any] = (
         {} if account is None else {"user": account, "group": other_account.found().gid, "extra_groups": []}

@@ -81,11 +81,10 @@ class ProcessRuntime:
         """Start the image's entry point."""
         try:
             return await _call(self._threads, lambda: self._start(spec, may_begin))
-        except subprocess.TimeoutExpired as error:
-            # The supervisor may begin still, or have begun.
+        except subprocess.SubprocessError as error:
+            # The supervisor may begin still, or have begun the process before it died.
             await ProcessRun(spec.key, self._directory.run_dir(spec.key), self._threads).remove()
-            message = f"the process's supervisor did not start within {error.timeout:.0f} s"
-            raise port.RunError(port.Reason.UNAVAILABLE, message) from error
+            raise _refused(error) from error
 
     async def find(self, key: RunKey) -> port.Run | None:
         """Find a run by its folder."""
@@ -319,10 +318,18 @@ def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
             logger.warning("a folder does not say which run it is of; remove it", extra={"folder": str(path)})
 
 
-def _launch(path: Path) -> None:
-    """Start the supervisor; it belongs to nobody, so no child is left to reap. Raises `subprocess.TimeoutExpired`.
+def _refused(error: subprocess.SubprocessError) -> port.RunError:
+    if isinstance(error, subprocess.TimeoutExpired):
+        message = f"the process's supervisor did not start within {error.timeout:.0f} s"
+        return port.RunError(port.Reason.UNAVAILABLE, message)
+    return port.RunError(port.Reason.ENTRY_POINT, f"the entry point did not start: {error}")
 
-    It has no environment, since what it runs could read that.
+
+def _launch(path: Path) -> None:
+    """Start the supervisor; it belongs to nobody, so no child is left to reap.
+
+    It has no environment, since what it runs could read that. Raises `subprocess.SubprocessError` where it does not say
+    that the process has begun, whether or not that has.
     """
     command = supervisor.command("shim", str(path))
     try:
@@ -334,8 +341,7 @@ def _launch(path: Path) -> None:
     with launcher:
         said = _hear_out(launcher).decode(errors="replace").strip()
     if launcher.returncode:
-        state_dir.remove_run(path)
-        raise port.RunError(port.Reason.ENTRY_POINT, f"the entry point did not start: {said}")
+        raise subprocess.SubprocessError(said)
 
 
 def _hear_out(launcher: subprocess.Popen[bytes]) -> bytes:

@@ -9,7 +9,7 @@ provisioner.
     RUN_DIR/stdin        what the entry point reads, if it is to read anything; removed as soon as that has it open
     RUN_DIR/workspace    a folder to begin in, if there is no other; there already if the run is given files
     RUN_DIR/shim         written first: the name of this process, see `identity`
-    RUN_DIR/process      written next: the name of the entry point's process
+    RUN_DIR/process      written next, before the entry point begins: the name of its process
     RUN_DIR/output       frames, as `runtime.output` reads them: the first ones, and when the run is over the last ones
     RUN_DIR/answer       stdout, if `answer_bytes` are asked for, and then the frames are of stderr alone. It is kept up
                          to one byte more than that, which kills the process, and is removed where the disk is full
@@ -80,10 +80,10 @@ def _supervise(directory: str, writer: int) -> None:
         stdin=spec["stdin"] or "/dev/null",
         directory=spec["directory"],
         account=spec["account"],
+        record=lambda pid: _write("process", identity.of(pid)),
     )
     if spec["stdin"]:
         os.unlink(STDIN)  # noqa: PTH108
-    _write("process", identity.of(pid))
     os.write(writer, STARTED)
     for descriptor in (writer, out_writer, err_writer):
         os.close(descriptor)

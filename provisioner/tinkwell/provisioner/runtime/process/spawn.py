@@ -1,9 +1,10 @@
 """Starts one program as a child of a supervisor, which has no threads, and tells a supervisor what happens to it."""
 
+import contextlib
 import ctypes
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 STDOUT, STDERR = 1, 2
 CHUNK_BYTES = 64 * 1024
@@ -23,17 +24,21 @@ def spawn(
     directory: str | None = None,
     account: Account | None = None,
     is_bound: bool = False,
+    record: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Start a program in a group of its own, and return its pid once it runs.
 
     `stdin` is a file that it reads, and `out` and `err` are what it writes to. As another account it may begin only
-    where that may go; the file is opened before. One that `is_bound` is killed when this process dies. Raises `OSError`
-    and `ValueError` where it does not run.
+    where that may go; the file is opened before. One that `is_bound` is killed when this process dies. `record` is told
+    its pid before it begins; where this process dies until then, it never begins. Raises `OSError` and `ValueError`
+    where it does not run.
     """
     reader, writer = os.pipe()  # which is closed by the start of the program
+    gate, opener = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
+            os.close(opener)
             os.setpgid(0, 0)
             if stdin is not None:
                 os.dup2(os.open(stdin, os.O_RDONLY), 0)
@@ -46,6 +51,7 @@ def spawn(
                 os.chdir(directory)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and a child would inherit that
                 signal.signal(number, signal.SIG_DFL)
+            _await_opening(gate)
             os.execvpe(argv[0], list(argv), environment)  # noqa: S606
         except (OSError, ValueError) as error:
             # A program that is looked for along PATH is told in bytes.
@@ -55,6 +61,11 @@ def spawn(
         finally:
             os._exit(127)
     os.close(writer)
+    os.close(gate)
+    record(pid)
+    with contextlib.suppress(BrokenPipeError):  # it has failed before it got there
+        os.write(opener, b"g")
+    os.close(opener)
     message = b"".join(iter(lambda: os.read(reader, CHUNK_BYTES), b""))
     os.close(reader)
     if message:
@@ -71,6 +82,12 @@ def catch_signals() -> int:
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     return reader
+
+
+def _await_opening(gate: int) -> None:
+    """Wait until a program may begin, and end where its supervisor is dead."""
+    if not os.read(gate, 1):
+        os._exit(127)
 
 
 def _become(account: Account | None) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import ctypes
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from unit.provisioner.conformance import new_key, texts, wait
 from support.waiting import eventually
 from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.runtime import open_file, port
-from tinkwell.provisioner.runtime.process import identity, offspring
+from tinkwell.provisioner.runtime.process import identity, offspring, supervisor
 
 PR_GET_DUMPABLE = 3
 # A process in a session of its own whose parent is dead, and one whose parent lives.
@@ -124,3 +125,55 @@ async def test_a_run_may_open_as_many_files_as_the_provisioner_might_before_it_a
 
 def test_whoever_starts_runs_hides_what_it_knows_first(harness: ProcessHarness) -> None:
     assert ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0
+
+
+# Programs of supervisors that die at once, told by SIGKILL: before a process is recorded, and after it has begun.
+DIES_BEFORE = """
+import os, signal, sys
+from tinkwell.provisioner.runtime.process import spawn
+
+def record(pid):
+    print(pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+spawn.spawn(["/bin/sh", "-c", 'echo begun > "$0"; sleep 1000', sys.argv[1]], {}, out=1, err=2, record=record)
+"""
+DIES_AFTER = """
+import os, signal, sys
+from pathlib import Path
+from tinkwell.provisioner.runtime.process import shim, spawn
+
+begin = spawn.spawn
+
+def begin_and_die(*arguments, **options):
+    Path(sys.argv[1]).write_text(str(begin(*arguments, **options)))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+spawn.spawn = begin_and_die
+sys.exit(shim.main(sys.argv[2:]))
+"""
+
+
+async def test_a_process_never_begins_without_a_supervisor_that_knows_it(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": ":".join(sys.path)}
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", DIES_BEFORE, str(tmp_path / "begun"), stdout=asyncio.subprocess.PIPE, env=environment
+    )
+    said = await asyncio.wait_for(parent.stdout.readline(), 30) if parent.stdout else b""
+    await parent.wait()
+    await eventually(lambda: not is_alive(int(said)))
+    assert not (tmp_path / "begun").exists()
+
+
+async def test_what_a_supervisor_has_begun_that_dies_at_once_is_ended_before_that_is_told(
+    harness: ProcessHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = f"import sys; sys.path[:0] = {sys.path!r}\n"
+    note = tmp_path / "pid"
+    monkeypatch.setattr(
+        supervisor, "command", lambda _, directory: [sys.executable, "-c", paths + DIES_AFTER, str(note), directory]
+    )
+    with pytest.raises(port.RunError, match="the entry point did not start: its supervisor died"):
+        await harness.runtime.start(harness.spec(new_key(), "sleep 1000"))
+    await eventually(lambda: command_line(int(note.read_text())) == b"")
+    assert not await harness.runtime.held(RunKind.WORKFLOW)
