@@ -17,6 +17,7 @@ from bench import (
     replay,
     retention,
     throughput,
+    unit,
     workers,
 )
 from bench.context import Case
@@ -37,6 +38,7 @@ CASES = (
     Case("throughput", throughput.run),
     Case("container", container.run),
     Case("release", release.run),
+    Case("unit", unit.run),
     Case("chart", chart.run),
     Case("lua", lua.run),
 )

@@ -1,0 +1,39 @@
+"""Measures all that units cost, part by part."""
+
+from bench.context import Context
+from bench.result import Outcome
+from bench.unit import crowd, play, rate
+
+_COMPARES = f"""\
+A server, and an agent as `tinkwell unit run` has it, with a charm whose handlers do nothing but write a bag.
+{play.UNITS} units, each an application of its own, are related in pairs and send balls to each other: a unit is told
+that the other one's bag has changed, reads it, and writes its own. It is checked that each ball was sent and told
+exactly once. *DBOS* and *Procrastinate* are as under *Throughput*.
+
+*A crowd* is related to one unit, in the profile `juju`: `relation-created`, `-joined` and `-changed` on each side, for
+each unit of the other one. *Single events* are as many `config-changed` of the same units, which concern nobody else.
+No charm handles them. *At rest* nothing is due, and no `update-status` comes.
+"""
+_NOTES = (
+    (
+        "A step of a peer is a call of a function in its worker. An event is granted and committed in transactions with"
+        " events of the log, its handler reads the other side's bag by a call, and what it has done is in a file of the"
+        " agent, flushed, before the server is told."
+    ),
+    (
+        "The one unit of a relation with a crowd has its events one after the other: two for each unit of the crowd,"
+        " and each is found among all of them."
+    ),
+)
+
+
+async def run(context: Context) -> Outcome:
+    """Measure."""
+    parts = [await part.measure(context) for part in (rate, crowd)]
+    return Outcome(
+        title="Units",
+        compares=_COMPARES,
+        tables=tuple(table for part in parts for table in part.tables),
+        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
+        notes=_NOTES,
+    )
