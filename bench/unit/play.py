@@ -7,7 +7,9 @@ import itertools
 from collections.abc import Mapping
 
 from bench import process
+from bench.unit import charms
 from bench.unit.site import Site, Told
+from tinkwell.charm import Profile
 
 UNITS = 50
 _WRITTEN = "SELECT coalesce(sum(version), 0)::bigint FROM relation_bag"
@@ -27,7 +29,9 @@ class Play:
         return self._names
 
     async def prepare(self) -> None:
-        """Relate the players that are there, each to its partner in both directions."""
+        """Make the players, and relate each to its partner in both directions."""
+        # In the other profile who begins with a ball is told of that as well.
+        await self._site.deploy(charms.Player, dict.fromkeys(self._names, 1), profile=Profile.JUJU)
         await self._site.relate(*((name, self._names[place ^ 1]) for place, name in enumerate(self._names)))
         await self._site.settled(*self._names)
 

@@ -33,7 +33,6 @@ async def _units(context: Context) -> Sample:
     returns = context.scale.choose(quick=3, full=60)
     async with site.opened(context) as stage, stage.agent(charms.Player) as agent:
         players = play.Play(stage)
-        await stage.deploy(charms.Player, dict.fromkeys(players.names, 1))
         await players.prepare()
         pids = {"PostgreSQL": context.cluster.pid, "server": stage.server.pid, "agent": agent.pid}
         await players.run(pids, _WARM_UP_RETURNS)
