@@ -1,8 +1,6 @@
 """The demo, as `make demo` runs it."""
 
-import itertools
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -14,6 +12,24 @@ from support import process
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "demo.py"
 PG_BIN = {"TINKWELL_PG_BIN": os.environ["PG_BIN"]} if os.environ.get("PG_BIN") else {}
+SETUP = ("install", "leader-elected", "config-changed", "start")
+MEETING = ("joined", "changed")
+PAGE, TEXT, SECOND = "page/0 texts-relation", "text/0 text-relation", "text/1 text-relation"
+TOLD = [
+    ["page/0 site-storage-attached", *(f"{unit} {event}" for unit in ("page/0", "text/0") for event in SETUP)],
+    [f"{unit}-{event}" for unit in (PAGE, TEXT) for event in ("created", *MEETING)],
+    [
+        *(f"{unit}-{event}" for unit in (PAGE, TEXT) for event in MEETING),
+        "text/1 install",
+        f"{SECOND}-created",
+        *(f"text/1 {event}" for event in ("leader-settings-changed", "config-changed", "start")),
+        *(f"{SECOND}-{event}" for event in MEETING),
+    ],
+    [*(f"{unit}-departed" for unit in (PAGE, TEXT, SECOND)), f"{SECOND}-broken", "text/1 stop", "text/1 remove"],
+    [f"{PAGE}-changed", "text/0 config-changed", f"{TEXT}-changed"],
+    [f"{unit}-{event}" for unit in (PAGE, TEXT) for event in ("departed", "broken")],
+    [],  # the audit
+]
 
 
 async def output_of(folder: Path, **environment: str) -> str:
@@ -29,19 +45,22 @@ async def output_of(folder: Path, **environment: str) -> str:
     return demo.output
 
 
-def told(shown: str) -> dict[str, list[str]]:
-    """Give what units were told after each command of `tinkwell app`, with repetitions as one.
+def told(shown: str) -> list[list[str]]:
+    """Give what the units were told after each command, one after the other, with repetitions as one.
 
     A bag that is written while another unit is about to read it is told of once or twice.
     """
-    found: dict[str, list[str]] = {}
-    for step in re.findall(r"^\$ tinkwell (?:app|unit run) (.+\n(?:.+\n)*)", shown, re.MULTILINE):
-        lines = re.findall(r"^  (\S+/\d+|      ) +(\S+)(?: .*)?$", step, re.MULTILINE)
-        units = list(itertools.accumulate((unit.strip() for unit, _ in lines), lambda last, unit: unit or last))
-        events = ((unit, event) for unit, (_, event) in zip(units, lines, strict=True))
-        if lines:
-            found[step.split()[0]] = [f"{unit} {event}" for (unit, event), _ in itertools.groupby(events)]
-    return found
+    steps: list[list[str]] = []
+    unit = ""
+    for line in shown[shown.index("$ tinkwell unit run") :].splitlines():
+        if line.startswith("$ "):
+            steps.append([])
+        elif line.startswith("  "):
+            unit = line[2:10].strip() or unit
+            event = f"{unit} {line[10:].split()[0]}"
+            if steps[-1][-1:] != [event]:
+                steps[-1].append(event)
+    return steps
 
 
 @pytest.mark.slow
