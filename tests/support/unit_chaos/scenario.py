@@ -115,8 +115,8 @@ class Operator:
     def _weights(self) -> Mapping[Callable[[], Awaitable[Any]], int]:
         return {
             self._deploy: 6,
-            self._add_unit: 3,
-            self._remove_unit: 4,
+            self._add_unit: 6,
+            self._remove_unit: 3,
             self._remove: 1,
             self._relate: 5,
             self._unrelate: 2,

@@ -1,5 +1,6 @@
 """What each tool answers, and what it refuses."""
 
+import json
 import shlex
 
 import pytest
@@ -143,19 +144,23 @@ async def test_a_file_that_holds_no_strings_is_refused(content: bytes, sentence:
     assert await _say("state-set --file -", content=content) == Result(2, err=f"ERROR {sentence}\n")
 
 
+def _large(key: str, size: int) -> bytes:
+    return json.dumps({key: "x" * size}).encode()
+
+
 async def test_a_bag_has_limits() -> None:
-    many = " ".join(f"k{number}=v" for number in range(257))
+    many = json.dumps({f"k{number}": "v" for number in range(257)}).encode()
     attempt = stage.attempt()
-    assert "257 keys; at most 256" in (await _say(f"relation-set {many} -r 10", attempt)).err
-    assert "65,536 bytes at 'k'" in (await _say(f"relation-set k={'x' * 65_537}", attempt)).err
+    assert "257 keys; at most 256" in (await _say("relation-set -r 10 --file -", attempt, many)).err
+    assert "65,536 bytes at 'k'" in (await _say("relation-set --file -", attempt, _large("k", 65_537))).err
     assert attempt.bag_edits == []
     large = stage.attempt()
-    results = [await _say(f"relation-set k{number}={'x' * 65_000}", large) for number in range(17)]
+    results = [await _say("relation-set --file -", large, _large(f"k{number}", 65_000)) for number in range(17)]
     assert [each.code for each in results] == [0] * 16 + [1]
 
 
 async def test_the_state_has_a_limit() -> None:
-    assert "at most 1,048,576" in (await _say(f"state-set k={'x' * 1_048_576}")).err
+    assert "at most 1,048,576" in (await _say("state-set --file -", content=_large("k", 1_048_576))).err
 
 
 async def test_statuses_and_lines_are_told_at_once() -> None:
