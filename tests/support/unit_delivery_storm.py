@@ -75,14 +75,18 @@ class Storm:
         self._tokens: dict[str, int] = {}
 
     async def run(self, *, requests: int) -> list[str]:
-        """Let it pass, and return every violation of an invariant."""
+        """Let it pass and come to rest, then remove everything; return every violation, and what is left."""
         await self._prepare()
         async with asyncio.TaskGroup() as tasks:
             for owner in ("one", "two"):
                 tasks.create_task(self._agent(owner), name=owner)
             tasks.create_task(self._operator(requests), name="operator")
         await self._settle()
-        return [str(each) for each in audit(await self._entries(), is_at_rest=True)]
+        found = audit(await self._entries(), is_at_rest=True)
+        if found:
+            return [*map(str, found)]
+        await self._clear()
+        return [*map(str, audit(await self._entries(), is_at_rest=True)), *await self._left()]
 
     async def _prepare(self) -> None:
         async def work(transaction: Transaction) -> None:
@@ -274,6 +278,25 @@ class Storm:
             if not any([await self._drain(row["id"]) for row in found]):
                 return
         raise AssertionError("it does not come to rest")
+
+    async def _clear(self) -> None:
+        """Remove all applications, and let them go."""
+        for name in NAMES:
+            with contextlib.suppress(errors.NotFound):
+                await self.applications.removing.remove("", name, Removal(), actor="storm")
+        await self._settle()
+        await self.agents.reaping.run(actor="storm")
+
+    async def _left(self) -> list[str]:
+        """Name what is there though nothing is to be there; storages that are kept may be."""
+        found = await self.database.fetch(
+            """
+            SELECT 'application ' || name AS what FROM application UNION ALL SELECT 'unit ' || name FROM unit
+             UNION ALL SELECT 'relation ' || number FROM relation
+             UNION ALL SELECT 'storage ' || name FROM storage WHERE unit <> ''
+            """
+        )
+        return [f"{row['what']} is left" for row in found]
 
     async def _drain(self, unit_id: str) -> bool:
         """Take one unit through what is due; True if anything was."""

@@ -9,7 +9,7 @@ import asyncpg
 
 from tinkwell.core.unit import change, resolve, sight
 from tinkwell.core.unit.advance import advance
-from tinkwell.core.unit.kinds import EventState, Verdict
+from tinkwell.core.unit.kinds import EventState, Life, Verdict
 from tinkwell.core.unit.ledger import Written
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.verdict import verdict
@@ -193,6 +193,12 @@ class Turn:
                 own.add(number)
         await delivery.end_event(self.transaction, flight.id, EventState.COMMITTED)
         await self._pass(loaded, flight.event, Written(own=frozenset(own)))
+
+    async def allot(self, kind: str = "data") -> None:
+        """Allot a storage to the unit, if it lives."""
+        loaded = await self.load()
+        if loaded.view.life is Life.ALIVE:
+            await self.transaction.fetch(_STORAGE, loaded.unit.namespace, self.unit_id, kind)
 
     async def fail(self) -> None:
         """Let what is in flight have failed."""

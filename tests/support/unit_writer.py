@@ -99,7 +99,7 @@ class Writer:
         if await self.rows.sql.fetchval(alive, self.rows.namespace, application) < _MOST_UNITS:
             unit_id = await self.rows.unit(application)
             if unit_id and self.chance.random() < 0.3:
-                await self.rows.storage(unit_id)
+                await self.rows.locked(unit_id, Turn.allot)
 
     async def _remove(self) -> None:
         await self._execute(
@@ -133,7 +133,7 @@ class Writer:
 
     async def _allot(self) -> None:
         if (unit_id := await self._some_unit()) is not None:
-            await self.rows.storage(unit_id)
+            await self.rows.locked(unit_id, Turn.allot)
 
     async def _detach(self) -> None:
         await self._execute(

@@ -13,7 +13,6 @@ Error
 │   ├── NotLeader         only the unit that leads its application may do this
 │   ├── UnitInError       an event of the unit has failed
 │   ├── MachineHasUnits   units are on the machine
-│   ├── NoAgent           no agent that is alive serves the machine for the kind of charm
 │   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
 │   ├── LeaseHeld         somebody alive holds the machine for this workflow, or the operation
 │   └── LeaseLost         the lease of the caller is over, or its work was taken over
@@ -210,15 +209,6 @@ class MachineHasUnits(IllegalTransition):
         return self.metadata.get("worker_id", "")
 
 
-class NoAgent(IllegalTransition):
-    """No agent that is alive serves the machine for the kind of charm."""
-
-    @property
-    def worker_id(self) -> str:
-        """The id of the machine; empty where the server did not say."""
-        return self.metadata.get("worker_id", "")
-
-
 class PlanStale(IllegalTransition):
     """The release is no longer what the plan was made for: make another one."""
 
@@ -360,7 +350,6 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "NOT_LEADER": NotLeader,
     "UNIT_IN_ERROR": UnitInError,
     "MACHINE_HAS_UNITS": MachineHasUnits,
-    "NO_AGENT": NoAgent,
     "CHART_UNKNOWN": ChartUnknown,
     "SECRETS_DISABLED": SecretsDisabled,
     "LOST_RACE": LostRace,

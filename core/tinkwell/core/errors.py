@@ -14,7 +14,6 @@ TinkwellError
 │   └── UnitInError     an event of the unit has failed
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
 ├── MachineHasUnits     units are on the machine
-├── NoAgent             no agent that is alive serves the machine for the kind of charm
 ├── OperationActive     no operation of a release can begin, because another one has not ended
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
@@ -154,16 +153,6 @@ class MachineHasUnits(TinkwellError):
         named = ", ".join(self.units[:5]) + (f" and {len(self.units) - 5} more" if len(self.units) > 5 else "")
         self.subject = f"machine {worker_id}"
         self.description = f"units are on it: {named}; {advice}"
-        super().__init__(f"{self.subject}: {self.description}")
-
-
-class NoAgent(TinkwellError):
-    """No agent that is alive serves the machine for this kind of charm."""
-
-    def __init__(self, worker_id: str, *, kind: str) -> None:
-        self.worker_id = worker_id
-        self.subject = f"machine {worker_id}"
-        self.description = f"no agent that is alive serves {kind.lower()} charms on it; start one with --units"
         super().__init__(f"{self.subject}: {self.description}")
 
 

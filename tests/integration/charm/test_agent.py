@@ -13,7 +13,7 @@ from tinkwell import charm
 from tinkwell.charm import description
 from tinkwell.charm.agent.agent import Agent, Wanted, sweep
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.client import Client, errors
+from tinkwell.client import Client
 from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core.unit.kinds import EventState
 
@@ -139,20 +139,12 @@ async def test_units_of_a_machine_are_served_where_that_is_named(client: Client,
     await client.hardware.push({"id": machine})
     agent = Agent(client, Text, Wanted(application="text", machines=(machine,)), tmp_path / "text")
     task = asyncio.create_task(agent.run())
-    await waiting.eventually(lambda: _deployed_on(client, machine), deadline_seconds=SECONDS, interval_seconds=0.1)
+    await client.applications.deploy("text", description.pack(Text), machines=[machine])
     await client.applications.settled("text", timeout_seconds=SECONDS)
     agent.stop()
     await task
     unit = await client.applications.unit("text/0")
     assert (unit.machine, unit.status) == (machine, UnitStatus("active", "hello"))
-
-
-async def _deployed_on(client: Client, machine: str) -> bool:
-    try:
-        await client.applications.deploy("text", description.pack(Text), machines=[machine])
-    except errors.NoAgent:
-        return False
-    return True
 
 
 async def test_an_agent_that_dies_before_its_commit_is_followed_by_one_that_sends_it(

@@ -1,5 +1,6 @@
 """Charms in a model: their events are those of a server, whatever fails, and every seed ends the same way."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -163,6 +164,47 @@ async def test_an_exception_goes_through_with_a_note_and_the_next_try_may_succee
     broken.clear()
     await model.settle()
     assert model.events("flaky/0")[-1] == "start"
+
+
+@pytest.mark.parametrize("profile", charm.Profile)
+@pytest.mark.parametrize("seed", range(6))
+async def test_whatever_is_done_to_applications_their_lives_are_legal(seed: int, profile: charm.Profile) -> None:
+    draw, model = random.Random(seed), Model(profile=profile)
+    model.deploy(Web, units=2)
+    model.deploy(Postgres, units=2)
+    relations: list[int] = []
+    for step in range(15):
+        match draw.choice(["scale", "relate", "config", "unit", "unit", "settle"]):
+            case "scale":
+                model.scale(draw.choice(["web", "pg"]), draw.randint(1, 3))
+            case "relate" if relations:
+                model.unrelate(relations.pop())
+            case "relate":
+                relations.append(model.relate("web:db", "pg:db"))
+            case "config":
+                model.set_config("pg", {"password": str(step)})
+            case "unit":
+                disturb(model, draw)
+            case _:
+                await model.settle(seed=seed)
+    await model.settle(seed=seed)
+    model.check()
+
+
+def disturb(model: Model, draw: random.Random) -> None:
+    """Do something to a unit."""
+    for unit in draw.sample(found := [*model.units("web"), *model.units("pg")], min(len(found), 1)):
+        match draw.choice(["fail", "kill", "tick", "force"]):
+            case "fail":
+                model.fail_next(unit)
+            case "kill":
+                model.kill(unit)
+            case "tick":
+                model.tick(unit)
+            case _ if len(model.units("web")) > 1 and len(model.units("pg")) > 1:
+                model.remove_unit(unit, force=True)
+            case _:
+                model.remove_unit(unit)
 
 
 async def test_an_upgrade_runs_the_new_code(model: Model) -> None:

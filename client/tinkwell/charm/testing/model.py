@@ -27,6 +27,7 @@ from tinkwell.charm.status import Active, Blocked, Maintenance, Status, Waiting
 from tinkwell.charm.testing import surroundings
 from tinkwell.core import errors
 from tinkwell.core.charm import config as options_of
+from tinkwell.core.charm.record import Option
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit import notice
 from tinkwell.core.unit import world as worlds
@@ -55,7 +56,9 @@ class Model:
     def __init__(self, *, profile: Profile = Profile.LITERAL) -> None:
         self._profile = profile
         self._world = World()
+        # By digest.
         self._classes: dict[str, type[Charm]] = {}
+        self._options: dict[str, Mapping[str, Option]] = {}
         self._handled: dict[str, _Handled] = {}
         self._failures: Counter[str] = Counter()
         self._kills: Counter[str] = Counter()
@@ -69,7 +72,7 @@ class Model:
     ) -> tuple[str, ...]:
         """Make an application, called as its charm if no name is given, and return the names of its units."""
         charm = self._charm(charm_class)
-        checked = options_of.edit(description.manifest(charm_class).options, {}, _json(config or {}), field="config")
+        checked = options_of.edit(self._options[charm.digest], {}, _json(config or {}), field="config")
         profile = charm_class.declared.profile or self._profile
         return tuple(self._world.deploy(name or charm.name, charm, units, profile=profile, config=checked))
 
@@ -103,8 +106,7 @@ class Model:
     def set_config(self, application: str, config: Mapping[str, object]) -> None:
         """Set options; None gives one its default again."""
         found = self._world.applications[application]
-        declared = description.manifest(self._classes[found.charm.digest]).options
-        edited = options_of.edit(declared, found.config, _json(config), field="config")
+        edited = options_of.edit(self._options[found.charm.digest], found.config, _json(config), field="config")
         self._world.set_config(application, {each: edited.get(each) for each in config})
 
     def upgrade(self, application: str, charm_class: type[Charm]) -> None:
@@ -141,11 +143,12 @@ class Model:
         for _ in range(_MOST_EVENTS):
             for application in self._world.applications:
                 self._world.elect(application)
-            busy = [each for each in self._turns() if self._has_turn(each)]
-            if not busy:
+            turns = self._turns()
+            unit = next((each for each in draw.sample(turns, len(turns)) if self._has_turn(each)), None)
+            if unit is None:
                 return
-            await self._turn(draw.choice(busy))
-        raise AssertionError(f"the model does not settle; {', '.join(busy)} always have another event")
+            await self._turn(unit)
+        raise AssertionError(f"the model does not settle; {unit} always has another event")
 
     def units(self, application: str) -> tuple[str, ...]:
         """Return the names of units that are not removed, by number."""
@@ -221,8 +224,9 @@ class Model:
             self._failures[unit] -= 1
             self._world.fail(unit, "the test wants it to fail")
             return
-        charm_class = self._classes[running.event.seen.charm]
-        given = surroundings.attempt(self._world, running, charm_class, self._folder)
+        digest = running.event.seen.charm
+        charm_class = self._classes[digest]
+        given = surroundings.attempt(self._world, running, self._options[digest], self._folder)
         effects = await dispatch(charm_class, given, surroundings.Modelled(self._world, running, given))
         is_killed = self._kills[unit] > 0
         self._kills[unit] -= is_killed
@@ -245,6 +249,7 @@ class Model:
         known = next((digest for digest, each in self._classes.items() if each is charm_class), "")
         digest = known or f"{manifest.name}#{len(self._classes) + 1}"
         self._classes[digest] = charm_class
+        self._options[digest] = manifest.options
         return worlds.Charm(
             manifest.name,
             digest,

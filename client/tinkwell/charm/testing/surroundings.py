@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tinkwell.charm import description, errors
+from tinkwell.charm import errors
 from tinkwell.charm.attempt.given import Attempt, RelationGiven, Value
-from tinkwell.charm.charm import Charm
 from tinkwell.charm.status import Status
 from tinkwell.core.charm import config
+from tinkwell.core.charm.record import Option
 from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import Membership
 from tinkwell.core.unit.unit_event import UnitEvent
@@ -52,8 +52,8 @@ class Modelled:
         self._world.units[self._unit].workload_version = version
 
 
-def attempt(world: World, running: Running, charm_class: type[Charm], folder: Path) -> Attempt:
-    """Return what a charm is given for an event that runs in a world; storages are below `folder`."""
+def attempt(world: World, running: Running, options: Mapping[str, Option], folder: Path) -> Attempt:
+    """Return what a charm with these options is given for an event that runs; storages are below `folder`."""
     unit, view, event = world.units[running.unit], world.view(running.unit), running.event
     ledger = world.ledger(running.unit)
     return Attempt(
@@ -63,7 +63,7 @@ def attempt(world: World, running: Running, charm_class: type[Charm], folder: Pa
         event=event,
         reason=running.reason.value if running.reason else "",
         term=view.term,
-        config=_config(world, view.application, charm_class),
+        config=_config(world, view.application, options),
         relations=tuple(
             _relation(world, each, view) for each in view.relations.values() if _is_in(world, each, running.unit, event)
         ),
@@ -74,8 +74,7 @@ def attempt(world: World, running: Running, charm_class: type[Charm], folder: Pa
     )
 
 
-def _config(world: World, application: str, charm_class: type[Charm]) -> Mapping[str, Value]:
-    options = description.manifest(charm_class).options
+def _config(world: World, application: str, options: Mapping[str, Option]) -> Mapping[str, Value]:
     found = config.effective(options, world.applications[application].config)
     return {key: value if isinstance(value, str | bool | int) else float(str(value)) for key, value in found.items()}
 

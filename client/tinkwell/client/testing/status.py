@@ -29,7 +29,6 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.NotLeader: (StatusCode.FAILED_PRECONDITION, "NOT_LEADER"),
     errors.UnitInError: (StatusCode.FAILED_PRECONDITION, "UNIT_IN_ERROR"),
     errors.MachineHasUnits: (StatusCode.FAILED_PRECONDITION, "MACHINE_HAS_UNITS"),
-    errors.NoAgent: (StatusCode.FAILED_PRECONDITION, "NO_AGENT"),
     errors.LostRace: (StatusCode.ABORTED, "LOST_RACE"),
     errors.Compacted: (StatusCode.OUT_OF_RANGE, "COMPACTED"),
     errors.OtherHistory: (StatusCode.OUT_OF_RANGE, "OTHER_HISTORY"),
@@ -67,7 +66,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"history_id": error.history_id}
         case errors.MachineBusy():
             return {"worker_id": error.worker_id, "workflow_id": error.held_by}
-        case errors.MachineHasUnits() | errors.NoAgent():
+        case errors.MachineHasUnits():
             return {"worker_id": error.worker_id}
         case errors.OperationActive():
             return {"operation_id": error.operation_id}
@@ -92,7 +91,6 @@ def _details(error: errors.TinkwellError) -> tuple[any_pb2.Any, ...]:
             errors.IllegalTransition()
             | errors.MachineBusy()
             | errors.MachineHasUnits()
-            | errors.NoAgent()
             | errors.LeaseHeld()
             | errors.LeaseLost()
             | errors.SecretsDisabled()

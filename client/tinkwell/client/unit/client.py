@@ -43,8 +43,8 @@ class ApplicationClient(CharmClient):
 
         A charm that the server does not have is uploaded first. `machines` are ids of hardware, for one unit each;
         other units go where the fewest are, or with `anywhere` to no machine. `storage` says how many instances of a
-        storage each unit has. Raises `CharmRefused`, `AlreadyExists` for a name that is taken, `InvalidField` for an
-        option that the charm does not have, `NoAgent` for a machine whose agent does not serve such charms.
+        storage each unit has. A unit that no agent serves waits until one does. Raises `CharmRefused`, `AlreadyExists`
+        for a name that is taken, `InvalidField` for an option that the charm does not have, `NotFound` for a machine.
         """
         fields: dict[str, Any] = {
             "id": id or str(uuid.uuid4()),

@@ -60,10 +60,7 @@ class ReadingClient(service.Service):
         return self._list(self._stub.ListUnits, request, message.unit)
 
     async def relation(self, number: int, *, namespace: str = "", with_bags: bool = False) -> Relation:
-        """Get a relation by its number, with what its bags hold where that is asked for; raises `NotFound`.
-
-        Raises `PermissionDenied` where the caller may not read bags.
-        """
+        """Get a relation by its number, with what its bags hold where that is asked for; raises `NotFound`."""
         request = field.build(pb.GetRelationRequest, namespace=namespace, number=number, with_bags=with_bags)
         return message.relation(await self._caller.unary(self._stub.GetRelation, request, may_repeat=True))
 

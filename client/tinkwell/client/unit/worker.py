@@ -124,7 +124,7 @@ class UnitClient:
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
         """Read the bag of a unit, such as pg/0, or an application, for the unit whose event runs.
 
-        Raises `PermissionDenied` for one that the unit may not read.
+        Raises `NotFound` for one that the unit may not read.
         """
         request = field.build(
             pb.ReadBagRequest, lease_token=lease_token, event_id=event_id, relation=relation, owner=owner

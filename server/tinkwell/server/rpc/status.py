@@ -30,7 +30,6 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.NotLeader: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_NOT_LEADER),
     errors.UnitInError: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_UNIT_IN_ERROR),
     errors.MachineHasUnits: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_HAS_UNITS),
-    errors.NoAgent: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_NO_AGENT),
     errors.MachineBusy: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_MACHINE_BUSY),
     errors.OperationActive: (_Code.ABORTED, _Reason.ERROR_REASON_OPERATION_ACTIVE),
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
@@ -107,7 +106,7 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
         case errors.AlreadyExists():
             taken = {"what": error.what, "value": error.value}
             return taken | ({"taken_by": error.taken_by} if error.taken_by else {})
-        case errors.MachineBusy() | errors.MachineHasUnits() | errors.NoAgent():
+        case errors.MachineBusy() | errors.MachineHasUnits():
             held = {"workflow_id": error.held_by} if isinstance(error, errors.MachineBusy) else {}
             return {"subject": error.subject, "worker_id": error.worker_id, **held}
         case errors.OperationActive():
@@ -144,7 +143,6 @@ def _details(error: errors.TinkwellError) -> Iterator[protobuf.Message]:
             errors.IllegalTransition()
             | errors.MachineBusy()
             | errors.MachineHasUnits()
-            | errors.NoAgent()
             | errors.LeaseHeld()
             | errors.LeaseLost()
             | errors.SecretsDisabled()

@@ -144,3 +144,14 @@ async def test_a_hundred_times_in_a_row_the_next_leader_has_the_next_term(site: 
     )
     led = {(row["term"], row["leader"]) for row in rows if row["leader"]}
     assert len(led) == len({term for term, _ in led}) == 101
+
+
+async def test_the_leader_step_of_a_setup_comes_also_from_who_takes_it_over(site: Site) -> None:
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    former = await site.agent("one", "one")
+    await former.next(unit)
+    assert (await former.commit(unit)).none.due_in_seconds == 0
+    await site.kill(former, ago_seconds=60)
+    other = await site.agent("two", "two")
+    assert (await other.next(unit)).grant.event.kind == "leader-elected"

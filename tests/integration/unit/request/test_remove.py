@@ -160,3 +160,16 @@ async def test_storage_that_is_kept_stays_on_its_machine(site: Site) -> None:
         ("disk/0", "", MACHINES[0], pb.LIFE_ALIVE),
         ("disk/1", "", MACHINES[0], pb.LIFE_ALIVE),
     ]
+
+
+async def test_storage_that_only_the_next_charm_has_goes_with_its_unit(site: Site) -> None:
+    await site.deploy(WEB, "web")
+    agent = await site.agent()
+    await site.run(agent, "web/0")
+    unit_id = (await site.unit("web/0")).id
+    newer = await site.charm(f"{WEB}summary: newer\n".replace("storage: {", "storage: {cache: {}, "))
+    await site.apps.Refresh(pb.RefreshRequest(application="web", charm=newer.digest))
+    assert [*(await site.unit("web/0")).storages] == ["cache/0"]
+    await site.apps.Remove(pb.RemoveRequest(application="web"))
+    await agent.run(unit_id)
+    assert not await site.left()

@@ -118,6 +118,18 @@ async def test_what_only_a_newer_charm_declares_comes_into_sight_with_its_event(
     assert loaded.view.code == loaded.ledger.charm_seen == NEWER
 
 
+async def test_a_unit_that_goes_lets_go_of_storage_that_it_has_never_seen(rows: Rows, sql: asyncpg.Connection) -> None:
+    await rows.application("web")
+    unit = await rows.unit("web")
+    await rows.settle(unit)
+    await rows.storage(unit, "unheard-of")
+    await sql.execute("UPDATE unit SET life = 'DYING'")
+    told = await rows.settle(unit)
+    assert told[unit] == ["stop", "remove"]
+    await sql.execute("DELETE FROM unit")
+    assert await sql.fetchval("SELECT count(*) FROM storage") == 0
+
+
 async def test_a_units_newest_events_are_kept_with_those_that_it_has_deferred(
     rows: Rows, sql: asyncpg.Connection
 ) -> None:

@@ -221,9 +221,11 @@ def test_only_the_literal_profile_announces_siblings_and_only_later_ones(profile
     assert following(ledger, seen) == [f"db-relation-{each}" for each in expected]
 
 
-def test_an_older_sibling_that_leaves_is_mirrored_but_not_one_that_was_leaving_before() -> None:
+def test_an_older_sibling_that_leaves_is_mirrored_but_not_one_that_had_left_or_not_entered_before() -> None:
     gone = member("web/3", is_leaving=True)
-    new = view(relations=relations(relation(members=SIBLINGS | {"web/3": gone, "pg/0": member()})))
+    entering = member("web/4", membership=Membership.ENTERING)
+    others = {"web/3": gone, "web/4": entering, "pg/0": member()}
+    new = view(relations=relations(relation(members=SIBLINGS | others)))
     ledger = advance(STARTED, UnitEvent(kind=EventKind.RELATION_CREATED, relation=3, endpoint="db"), new)
     assert ledger.relations[3] == told(older=("web/1", "web/2"))
     left = replace(SIBLINGS["web/1"], membership=Membership.LEFT)

@@ -237,7 +237,7 @@ class ApplicationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetRelation(self, request, context):
-        """GetRelation has the bags where they are asked for; role reader may not ask for them.
+        """GetRelation has the bags where they are asked for.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,7 +38,7 @@ class ApplicationServiceStub:
     ListUnits: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListUnitsRequest, _application_service_pb2.Unit]
     """ListUnits streams units by namespace, application and number."""
     GetRelation: _aio.UnaryUnaryMultiCallable[_application_service_pb2.GetRelationRequest, _application_service_pb2.Relation]
-    """GetRelation has the bags where they are asked for; role reader may not ask for them."""
+    """GetRelation has the bags where they are asked for."""
     ListRelations: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListRelationsRequest, _application_service_pb2.Relation]
     """ListRelations streams relations by namespace and number, without bags."""
     ListStorages: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListStoragesRequest, _application_service_pb2.Storage]
@@ -161,7 +161,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.GetRelationRequest,
         context: _aio.ServicerContext[_application_service_pb2.GetRelationRequest, _abc.Awaitable[_application_service_pb2.Relation]],
     ) -> _abc.Awaitable[_application_service_pb2.Relation]:
-        """GetRelation has the bags where they are asked for; role reader may not ask for them."""
+        """GetRelation has the bags where they are asked for."""
 
     @_abc_1.abstractmethod
     def ListRelations(

@@ -73,13 +73,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """Only the unit that leads its application may do this. FAILED_PRECONDITION."""
     ERROR_REASON_UNIT_IN_ERROR: _ErrorReason.ValueType  # 24
     """An event of the unit has failed: resolve it first. FAILED_PRECONDITION."""
-    ERROR_REASON_NO_AGENT: _ErrorReason.ValueType  # 25
-    """No agent that is alive serves the machine, worker_id in metadata, for the kind of charm. FAILED_PRECONDITION."""
-    ERROR_REASON_MACHINE_HAS_UNITS: _ErrorReason.ValueType  # 26
+    ERROR_REASON_MACHINE_HAS_UNITS: _ErrorReason.ValueType  # 25
     """Units are on the machine, worker_id in metadata. FAILED_PRECONDITION."""
-    ERROR_REASON_COMMIT_REFUSED: _ErrorReason.ValueType  # 27
+    ERROR_REASON_COMMIT_REFUSED: _ErrorReason.ValueType  # 26
     """An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
-    ERROR_REASON_CHARM_REFUSED: _ErrorReason.ValueType  # 28
+    ERROR_REASON_CHARM_REFUSED: _ErrorReason.ValueType  # 27
     """The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -136,12 +134,10 @@ ERROR_REASON_NOT_LEADER: ErrorReason.ValueType  # 23
 """Only the unit that leads its application may do this. FAILED_PRECONDITION."""
 ERROR_REASON_UNIT_IN_ERROR: ErrorReason.ValueType  # 24
 """An event of the unit has failed: resolve it first. FAILED_PRECONDITION."""
-ERROR_REASON_NO_AGENT: ErrorReason.ValueType  # 25
-"""No agent that is alive serves the machine, worker_id in metadata, for the kind of charm. FAILED_PRECONDITION."""
-ERROR_REASON_MACHINE_HAS_UNITS: ErrorReason.ValueType  # 26
+ERROR_REASON_MACHINE_HAS_UNITS: ErrorReason.ValueType  # 25
 """Units are on the machine, worker_id in metadata. FAILED_PRECONDITION."""
-ERROR_REASON_COMMIT_REFUSED: ErrorReason.ValueType  # 27
+ERROR_REASON_COMMIT_REFUSED: ErrorReason.ValueType  # 26
 """An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
-ERROR_REASON_CHARM_REFUSED: ErrorReason.ValueType  # 28
+ERROR_REASON_CHARM_REFUSED: ErrorReason.ValueType  # 27
 """The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -66,10 +66,7 @@ class Telling:
                 await delivery.lock_application(transaction, found.application_id)
             held = await self._hold(transaction, unit_id, lease_token)
             if application_status is not None:
-                if not (held.leads and await leader.has_leader(transaction, found.application_id)):
-                    raise errors.NotLeader(unit_id)
-                values = (application_status.name, application_status.message)
-                await told.set_application_status(transaction, found.application_id, *values)
+                await _set_application_status(transaction, found, held, application_status)
             await told.set_status(
                 transaction,
                 unit_id,
@@ -148,6 +145,14 @@ class Telling:
         held = await hold.read(transaction, unit_id, lease_token=lease_token)
         fence.check_end(held, lease_token)
         return held
+
+
+async def _set_application_status(
+    transaction: Transaction, found: hold.FoundUnit, held: hold.Held, status: Status
+) -> None:
+    if not (held.leads and await leader.has_leader(transaction, found.application_id)):
+        raise errors.NotLeader(found.unit_id)
+    await told.set_application_status(transaction, found.application_id, status.name, status.message)
 
 
 def _check_status(status: Status | None, application_status: Status | None, workload_version: str | None) -> None:

@@ -49,10 +49,9 @@ _End: TypeAlias = Callable[[Turn, Transaction, Loaded, EventRow], Awaitable[_Ref
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Call:
-    """What is to be done to an attempt, and what was found of it before anything was locked."""
+    """What is to be done to an attempt."""
 
     asked: _Attempt
-    event: FoundEvent
     end: _End
     is_commit: bool
     locks_application: bool
@@ -130,11 +129,8 @@ class Committing:
         return None
 
     async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
+        call = _Call(asked, end, is_commit, locks_application)
         for _ in range(TRIES):
-            event = await hold.find_event(self._database.fetch, asked.event_id)
-            if event is None:
-                raise errors.NotFound("UNIT_EVENT", asked.event_id)
-            call = _Call(asked, event, end, is_commit, locks_application)
             try:
                 return await self._once(call, actor=actor)
             except LookAgain:
@@ -146,8 +142,12 @@ class Committing:
 
         async def work(transaction: Transaction) -> Next | _Refusal:
             transaction.changed = False
-            turns[:] = [Turn(transaction, call.event.unit.unit_id)]
-            held = await _lock(transaction, call)
+            # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
+            event = await hold.find_event(transaction.fetch, call.asked.event_id)
+            if event is None:
+                raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
+            turns[:] = [Turn(transaction, event.unit.unit_id)]
+            held = await _lock(transaction, call, event)
             loaded = await turns[0].load()
             assert loaded is not None
             flight = await _flight(transaction, call, loaded)
@@ -166,9 +166,8 @@ class Committing:
         return ended
 
 
-async def _lock(transaction: Transaction, call: _Call) -> Held:
+async def _lock(transaction: Transaction, call: _Call, event: FoundEvent) -> Held:
     """Lock all that the end of an attempt may change, in the order in which all do."""
-    event = call.event
     found = event.unit
     # What `install` plans has every relation that the log has before it: whoever relates its application waits.
     locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL

@@ -15,6 +15,14 @@ from tinkwell.server.unit.store.delivery import LookAgain
 TRIES = 8
 
 
+class _LacksLeader(Exception):
+    """Nobody leads the unit's application, whatever its next event is."""
+
+    def __init__(self, application_id: str) -> None:
+        self.application_id = application_id
+        super().__init__(application_id)
+
+
 class Granting:
     """Grants events."""
 
@@ -31,44 +39,55 @@ class Granting:
         """
         unit_id = parse.parse_uuid("unit_id", unit_id)
         fence.parse_token(lease_token)
-        elects = True
+        looks = elects = True
         for _ in range(TRIES):
-            found = await hold.find(self._database.fetch, unit_id)
-            if found is None:
-                await self._check_lease(lease_token)
-                return NoEvent(Why.GONE)
-            if found.lacks_leader:
-                await self._elections.hold(found.application_id, actor=actor)
-                found = await hold.find(self._database.fetch, unit_id) or found
             try:
-                return await self._once(unit_id, lease_token, found, elects=elects, actor=actor)
-            except AwaitsLeader:
+                return await self._once(unit_id, lease_token, looks=looks, elects=elects, actor=actor)
+            except _LacksLeader as lacks:
+                await self._elections.hold(lacks.application_id, actor=actor)
+                looks = False
+            except AwaitsLeader as awaits:
                 # If nobody can be elected, its setup goes on without the step.
-                elects = await self._elections.hold(found.application_id, actor=actor)
+                elects = await self._elections.hold(awaits.application_id, actor=actor)
             except LookAgain:
                 continue
         raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
 
-    async def _once(self, unit_id: str, lease_token: int, found: hold.FoundUnit, *, elects: bool, actor: str) -> Next:
-        turns: list[Turn] = []
+    async def _once(self, unit_id: str, lease_token: int, *, looks: bool, elects: bool, actor: str) -> Next:
+        turn: Turn | None = None
 
-        async def work(transaction: Transaction) -> Next:
+        async def work(transaction: Transaction) -> Next | AwaitsLeader:
+            nonlocal turn
             transaction.changed = False
-            turns[:] = [Turn(transaction, unit_id)]
+            turn = Turn(transaction, unit_id)
+            # Without a lock: who leads is looked at again.
+            found = await hold.find(transaction.fetch, unit_id)
+            if found is None:
+                await _check_lease(transaction, lease_token)
+                return NoEvent(Why.GONE)
+            if found.lacks_leader and looks:
+                raise _LacksLeader(found.application_id)
             agent = await take(transaction, unit_id, lease_token, found)
             if agent is None:
                 return NoEvent(Why.GONE)
-            return await turns[0].next(agent, elects=elects)
+            try:
+                return await turn.next(agent, elects=elects)
+            except AwaitsLeader as awaits:
+                # Raised only outside, since the hold is to stay: whom nobody holds cannot be elected.
+                return awaits
 
         answered = (await self._database.write(work, actor=actor)).value
-        if turns[0].reaps:
+        if turn is not None and turn.reaps:
             await self._reaping.run(actor=actor)
+        if isinstance(answered, AwaitsLeader):
+            raise answered
         return answered
 
-    async def _check_lease(self, lease_token: int) -> None:
-        found = await hold.find_lease(self._database.fetch, lease_token)
-        if found is None or not found.is_live:
-            raise errors.LeaseLost(lease_token)
+
+async def _check_lease(transaction: Transaction, lease_token: int) -> None:
+    found = await hold.find_lease(transaction.fetch, lease_token)
+    if found is None or not found.is_live:
+        raise errors.LeaseLost(lease_token)
 
 
 async def take(transaction: Transaction, unit_id: str, lease_token: int, found: hold.FoundUnit) -> Agent | None:

@@ -35,7 +35,11 @@ class Agent:
 
 
 class AwaitsLeader(Exception):
-    """The next step of the unit's setup asks who leads, and nobody does: elect, and ask again."""
+    """The next step of the unit's setup asks who leads its application, and nobody does: elect, and ask again."""
+
+    def __init__(self, application_id: str) -> None:
+        self.application_id = application_id
+        super().__init__(application_id)
 
 
 class Turn:
@@ -120,7 +124,7 @@ class Turn:
         if view.is_held:
             return NoEvent(Why.MACHINE_HELD, _HELD_SECONDS)
         if elects and awaits_leader(ledger, view):
-            raise AwaitsLeader
+            raise AwaitsLeader(loaded.application.id)
         event = next_event(ledger, view)
         if event is not None:
             return await self._grant(loaded, event, agent)

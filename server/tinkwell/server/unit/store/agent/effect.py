@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tinkwell.core.unit.effect import Notice, Port
 from tinkwell.server.database.database import Transaction
 
-_BAGS = """
+BAGS = """
     SELECT r.number, b.owner, CAST(b.data AS text) AS data
       FROM unnest($2::bigint[], $3::text[]) AS given (number, owner)
       JOIN relation r ON r.namespace = $1 AND r.number = given.number
@@ -61,7 +61,7 @@ def key(notice: Notice) -> str:
 
 async def bags(transaction: Transaction, namespace: str, wanted: Collection[tuple[int, str]]) -> Bags:
     """Return the bags of relations, by their numbers, and owners; those that are not there are left out."""
-    rows = await transaction.fetch(_BAGS, namespace, [each[0] for each in wanted], [each[1] for each in wanted])
+    rows = await transaction.fetch(BAGS, namespace, [each[0] for each in wanted], [each[1] for each in wanted])
     return {(row["number"], row["owner"]): json.loads(row["data"]) for row in rows}
 
 

@@ -10,13 +10,15 @@ from tinkwell.server.unit.store.agent.own import Bag
 # as its relation-broken is not committed.
 _MINE = """
     WITH mine AS (
-        SELECT u.id AS unit_id, u.name, u.application_id, a.name AS application, a.profile, r.id AS relation_id,
-               r.is_peer, u.number IS NOT DISTINCT FROM a.leader AS leads
+        SELECT u.id AS unit_id, u.namespace, u.name, u.application_id, a.name AS application, o.name AS other,
+               r.id AS relation_id, r.is_peer, u.number IS NOT DISTINCT FROM a.leader AS leads
           FROM unit_event e
           JOIN unit u ON u.id = e.unit_id
           JOIN application a ON a.id = u.application_id
           JOIN relation r ON r.namespace = u.namespace AND r.number = $3
           JOIN relation_member m ON m.relation_id = r.id AND m.unit_id = u.id AND m.membership <> 'LEFT'
+          LEFT JOIN relation_end far ON far.relation_id = r.id AND far.application_id <> u.application_id
+          LEFT JOIN application o ON o.id = far.application_id
          WHERE e.id = $1::text::uuid AND e.state = 'RUNNING' AND e.lease_token = $2
            AND NOT EXISTS (SELECT FROM unit_relation t
                             WHERE t.unit_id = u.id AND t.relation_id = r.id AND t.is_broken)
@@ -31,12 +33,11 @@ READ = f"""
       LEFT JOIN relation_bag b ON b.relation_id = m.relation_id AND b.owner = $4
      WHERE $4 = m.name
         OR $4 = m.application AND (m.is_peer OR m.leads)
-        OR NOT m.is_peer AND EXISTS (
-               SELECT FROM relation_end e JOIN application o ON o.id = e.application_id
-                WHERE e.relation_id = m.relation_id AND o.name = $4 AND o.id <> m.application_id)
+        OR $4 = m.other
         OR EXISTS (
-               SELECT FROM relation_member x JOIN unit s ON s.id = x.unit_id
-                WHERE x.relation_id = m.relation_id AND s.name = $4 AND x.membership <> 'ENTERING'
+               SELECT FROM unit s JOIN relation_member x ON x.unit_id = s.id
+                WHERE x.relation_id = m.relation_id AND x.membership <> 'ENTERING'
+                  AND s.namespace = m.namespace AND s.name = $4
                   AND (x.membership = 'IN' AND (m.is_peer OR s.application_id <> m.application_id)
                        OR EXISTS (SELECT FROM unit_member t
                                    WHERE t.unit_id = m.unit_id AND t.relation_id = m.relation_id

@@ -62,6 +62,12 @@ _DETACH_KEPT = """
      WHERE unit_id = $1::text::uuid AND name = $2 AND is_kept
 """
 _DETACH = "DELETE FROM storage WHERE unit_id = $1::text::uuid AND name = $2"
+# Storages that it was to see with a newer charm are let go as well.
+_LEAVE_STORAGES = """
+    UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false
+     WHERE unit_id = $1::text::uuid AND is_kept
+"""
+_DROP_STORAGES = "DELETE FROM storage WHERE unit_id = $1::text::uuid"
 # Of whom it was told, nobody need be kept any more.
 _FORGET_MEMBERS = "DELETE FROM unit_member WHERE unit_id = $1::text::uuid"
 _DIE = """
@@ -80,7 +86,7 @@ STATEMENTS: Mapping[type[change.Change], tuple[str, ...]] = {
     change.Announce: (_ANNOUNCE,),
     change.Resign: (_RESIGN,),
     change.Detach: (_DETACH_KEPT, _DETACH),
-    change.Die: (_FORGET_MEMBERS, _DIE),
+    change.Die: (_LEAVE_STORAGES, _DROP_STORAGES, _FORGET_MEMBERS, _DIE),
 }
 
 
