@@ -107,6 +107,10 @@ protos: $(CONTRIBUTOR) ## Generate protos/gen
 schema: $(CONTRIBUTOR) ## Write the schema as it is, for reading
 	PYTHONPATH=tests $(BIN)/python -m support.schema_dump
 
+.PHONY: event-reference
+event-reference: $(CONTRIBUTOR) ## Write the tables of docs/unit-events.md anew
+	PYTHONPATH=tests $(BIN)/python -m support.event_reference
+
 .PHONY: lock
 lock: build/uv/bin/uv ## Write the lock files; ARGS=--upgrade takes the newest versions
 	UV=$< scripts/lock.sh $(ARGS)

@@ -1,6 +1,6 @@
 """The tables of docs/unit-events.md, made of the rules themselves.
 
-`PYTHONPATH=tests python -m support.event_reference` writes them anew.
+`make event-reference` writes them anew.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

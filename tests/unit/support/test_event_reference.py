@@ -8,7 +8,7 @@ from tinkwell.core.unit.invariant import CHECKS
 
 def test_the_page_has_the_tables_that_the_rules_give() -> None:
     text = event_reference.PAGE.read_text(encoding="utf-8")
-    assert text == event_reference.written(text), "run PYTHONPATH=tests python -m support.event_reference"
+    assert text == event_reference.written(text), "run make event-reference"
 
 
 def test_every_rule_of_an_audit_stands_in_the_page_by_its_number() -> None:
