@@ -63,6 +63,19 @@ async def test_it_is_said_why_a_unit_waits(site: Site) -> None:
     assert found.advice == "start the agent again"
 
 
+async def test_it_is_said_that_no_agent_has_the_charm(site: Site) -> None:
+    made = await site.deploy(WEB, "web")
+    agent = await site.agent(charm=made.charm)
+    await site.run(agent, "web/0")
+    newer = await site.charm(f"{WEB}summary: newer\n")
+    await site.apps.Refresh(pb.RefreshRequest(application="web", charm=newer.digest))
+    found = await explain(site, "web/0")
+    assert found.sentence == (
+        f"web/0 waits with upgrade-charm: no agent that is alive runs {newer.digest[:19]}… of web"
+    )
+    assert found.advice == "start one that does"
+
+
 async def test_a_unit_that_was_told_everything_is_settled(site: Site) -> None:
     agent = await related(site)
     request = pb.ListUnitsRequest(with_settled=True)
