@@ -2,7 +2,7 @@
 
 from bench.context import Context
 from bench.result import Outcome
-from bench.unit import crowd, play, rate
+from bench.unit import beside, crowd, death, play, rate, storm
 
 _COMPARES = f"""\
 A server, and an agent as `tinkwell unit run` has it, with a charm whose handlers do nothing but write a bag.
@@ -13,6 +13,12 @@ exactly once. *DBOS* and *Procrastinate* are as under *Throughput*.
 *A crowd* is related to one unit, in the profile `juju`: `relation-created`, `-joined` and `-changed` on each side, for
 each unit of the other one. *Single events* are as many `config-changed` of the same units, which concern nobody else.
 No charm handles them. *At rest* nothing is due, and no `update-status` comes.
+
+*A storm* relates two applications, in the profile `literal`, where units are told of those of their own application,
+too. *kill -9* strikes an agent: that of a leader, whose application has another unit with another agent, until this one
+is told that it leads; or the one of all players, amid their game, until each of these has ended an event of the agent
+that is started at once. *Other watchers* are a machine's, which changes as under *Idle watchers*, while players with a
+pause of some seconds between balls play or rest.
 """
 _NOTES = (
     (
@@ -29,7 +35,7 @@ _NOTES = (
 
 async def run(context: Context) -> Outcome:
     """Measure."""
-    parts = [await part.measure(context) for part in (rate, crowd)]
+    parts = [await part.measure(context) for part in (rate, crowd, storm, death, beside)]
     return Outcome(
         title="Units",
         compares=_COMPARES,

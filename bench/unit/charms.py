@@ -1,6 +1,7 @@
 """The charms whose units are measured; their handlers write a bag, or there are none."""
 
 import asyncio
+import random
 
 from tinkwell import charm
 
@@ -11,7 +12,7 @@ class Player(charm.Charm):
     gives = charm.Provides("gives", interface="ball")
     takes = charm.Requires("takes", interface="ball")
     served = charm.Option(str, default="", description="A ball to begin with, such as 3.20: its name, and how often.")
-    pause = charm.Option(int, default=0, description="Milliseconds from a ball's coming to its going.")
+    pause = charm.Option(int, default=0, description="Milliseconds from a ball's coming to its going, on average.")
 
     @charm.on.config_changed
     async def serve(self, event: charm.ConfigChanged) -> None:
@@ -28,7 +29,7 @@ class Player(charm.Charm):
         if left in ("", "0"):
             return
         if self.pause:
-            await asyncio.sleep(self.pause / 1000)
+            await asyncio.sleep(self.pause / 1000 * random.uniform(0.5, 1.5))
         event.relation.unit["ball"] = f"{name}.{int(left) - 1}"
 
 

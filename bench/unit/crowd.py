@@ -27,7 +27,7 @@ async def measure(context: Context) -> Part:
     empty: list[dict[str, float]] = []
     for _ in range(context.scale.choose(quick=1, full=min(3, context.scale.pairs))):
         async with site.opened(context) as stage, stage.agent(charms.Member) as agent:
-            pids = {"PostgreSQL": context.cluster.pid, "server": stage.server.pid, "agent": agent.pid}
+            pids = stage.processes(agent)
             empty.append(await _rest(context, pids))
             await stage.deploy(charms.Member, {_HUB: 1, _CROWD: units}, profile=Profile.JUJU)
             await stage.settled(_HUB, _CROWD)

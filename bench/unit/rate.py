@@ -34,7 +34,7 @@ async def _units(context: Context) -> Sample:
     async with site.opened(context) as stage, stage.agent(charms.Player) as agent:
         players = play.Play(stage)
         await players.prepare()
-        pids = {"PostgreSQL": context.cluster.pid, "server": stage.server.pid, "agent": agent.pid}
+        pids = stage.processes(agent)
         await players.run(pids, _WARM_UP_RETURNS)
         told = await players.run(pids, returns)
     return Sample(told.rate, told.milliseconds)

@@ -62,12 +62,22 @@ class Site:
     """A server over a fresh database."""
 
     def __init__(
-        self, context: Context, server: process.Server, client: tinkwell.client.Client, sql: asyncpg.Connection
+        self,
+        context: Context,
+        url: str,
+        server: process.Server,
+        client: tinkwell.client.Client,
+        sql: asyncpg.Connection,
     ) -> None:
         self._context = context
+        self.url = url
         self.server = server
         self.client = client
         self.sql = sql
+
+    def processes(self, agent: process.Program) -> dict[str, int]:
+        """Return the ids of all processes that take part in events."""
+        return {"PostgreSQL": self._context.cluster.pid, "server": self.server.pid, "agent": agent.pid}
 
     @contextlib.asynccontextmanager
     async def agent(
@@ -89,6 +99,14 @@ class Site:
         await _together(
             [deploy(name, packed, units=units, anywhere=True, profile=profile) for name, units in applications.items()]
         )
+
+    async def place(self, charm: type[Charm], application: str, machines: Iterable[str]) -> None:
+        """Make an application with a unit on each machine."""
+        wanted = tuple(machines)
+        for machine in wanted:
+            await self.client.hardware.push({"id": machine})
+        packed = description.pack(charm)
+        await self.client.applications.deploy(application, packed, units=len(wanted), machines=wanted)
 
     async def relate(self, *pairs: tuple[str, str]) -> None:
         """Relate applications by what the first one gives and the second one takes."""
@@ -147,4 +165,4 @@ async def opened(context: Context, *, settings: Mapping[str, str] | None = None)
         sql = await asyncpg.connect(url)
         stack.push_async_callback(sql.close)
         await client.namespaces.set(update_status_seconds=_TICK_SECONDS)
-        yield Site(context, server, client, sql)
+        yield Site(context, url, server, client, sql)
