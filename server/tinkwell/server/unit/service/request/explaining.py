@@ -88,8 +88,16 @@ def _say(found: Unit, loaded: Loaded, behind: Sequence[str]) -> tuple[str, str]:
         again = f", attempt {found.event.attempt}" if found.event.attempt > 1 else ""
         return f"{found.name} runs {_title(found.event)}{again}", ""
     if behind:
-        return f"{found.name} is about to run {behind[0]}", ""
+        return f"{found.name} is about to run {behind[0]}", _say_upgrade(found, loaded, behind[0])
     return f"{found.name} has been told everything", ""
+
+
+def _say_upgrade(found: Unit, loaded: Loaded, event: str) -> str:
+    """Say what an upgrade may wait for: an agent may serve the former native charm only."""
+    kind = loaded.application.charm_kind.lower()
+    if event != "upgrade-charm" or kind != "native":
+        return ""
+    return f"if it stays so, stop the agent of the former charm, and {_start(found, kind)} with the new one"
 
 
 def _say_failed(found: Unit, event: Event, loaded: Loaded) -> tuple[str, str]:
