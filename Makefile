@@ -26,7 +26,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(RUNTIME) ## Run a workflow from end to end on an embedded database, and show its events
+demo: $(RUNTIME) ## Run a workflow, a release and two applications on an embedded database, and show their events
 	@$(BIN)/python examples/demo/demo.py
 
 .PHONY: dev

@@ -1,7 +1,8 @@
-"""Everything at once: starts Tinkwell, and shows each command and what comes of it, in two acts.
+"""Everything at once: starts Tinkwell, and shows each command and what comes of it, in three acts.
 
     1  two machines are installed by a workflow, with each event
     2  a release puts a role, a database and a file on top, is changed, and is removed
+    3  two charms are related, scaled, touched and parted, with what each unit is told
 
 `make demo` runs it. Nothing outlives it: the database is a temporary one, and the "disks" are files in it. Actions run
 in containers where a Docker Engine answers and has or can get a base image ($DEMO_BASE, busybox:stable), and as
@@ -29,12 +30,18 @@ import docker
 import docker.errors
 import requests
 
+import tinkwell.client
+from tinkwell.cli.unit import line as unit_line
+from tinkwell.client import Client, UnitEvent, Watch
+from tinkwell.core.unit.kinds import EventState
 from tinkwell.server.app.dev import binaries, child
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 IMAGES = HERE / "images"
 RESOURCES = ROOT / "examples" / "resources"
+PAGE = "examples/charms/page/page.py"
+TEXT = "examples/charms/text"
 TINKWELL = str(Path(sys.executable).with_name("tinkwell"))
 HARDWARE = [f"examples/demo/hardware/rack1-node{number}.json" for number in ("03", "04")]
 DEVICES = {"device_1": "52:54:00:10:00:03", "device_2": "52:54:00:10:00:04"}
@@ -44,6 +51,8 @@ ENGINE_SECONDS = 20
 START_SECONDS = 90
 COMMAND_SECONDS = 60
 WORKFLOW_SECONDS = 150
+SETTLE_SECONDS = 60
+STEP_DONE = "demo.step_done"
 
 
 class DemoFailed(Exception):
@@ -72,6 +81,7 @@ async def main() -> str:
         say(f"$ export TINKWELL_SERVER={where.grpc}")
         await workflow_act()
         await release_act(runtime, where)
+        await unit_act(where)
     return runtime
 
 
@@ -115,6 +125,71 @@ async def release_act(runtime: str, where: Addresses) -> None:
     await run(*apply, "--var", change)
     say("And the release goes, but for what was there before it:")
     await run("release", "uninstall", name)
+
+
+async def unit_act(where: Addresses) -> None:
+    """Have two applications live together, and judge what their units were told. Raises `DemoFailed`."""
+    say("Two applications are made of charms: a page, which is a Python program, and a text, which is scripts:")
+    async with (
+        tinkwell.client.connect(where.grpc) as client,
+        client.events.watch(now=True) as watch,
+    ):
+        await watch.wait_live()
+        await run("app", "deploy", "text", TEXT, "--to", "anywhere")
+        await run("app", "deploy", "page", PAGE, "--to", "anywhere")
+        async with page_agent():
+            await show_units(client, watch)
+            say("Related, each side is told of the other:")
+            await change(client, watch, "app", "relate", "text", "page")
+            say("A second unit meets all that are there:")
+            await change(client, watch, "app", "scale", "text", "2", "--to", "anywhere")
+            say("And leaves them:")
+            await change(client, watch, "app", "scale", "text", "1")
+            say("The other one writes something else into its bag, and both sides hear of that:")
+            await change(client, watch, "app", "config", "text", "text=Good morning!")
+            say("The relation ends:")
+            await change(client, watch, "app", "unrelate", "text", "page")
+    say("Was every unit told everything, once and in order?")
+    await run("unit", "audit")
+    say("Every promise held.")
+
+
+@asynccontextmanager
+async def page_agent() -> AsyncIterator[None]:
+    """Serve the units of the page in the background."""
+    command = [TINKWELL, "unit", "run", PAGE, "--application", "page"]
+    say(f"$ tinkwell {shlex.join(command[1:])} &")
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
+        process = await child.start([*command, "--state-dir", folder], death_signal=signal.SIGTERM, output=log)
+        try:
+            yield
+        except BaseException:
+            say(f"What the agent of the page wrote:\n{written(log.fileno())}")
+            raise
+        finally:
+            await child.stop(process, (signal.SIGTERM,), patience_seconds=COMMAND_SECONDS)
+
+
+async def change(client: Client, watch: Watch, *arguments: str) -> None:
+    """Run a command, and show what the units are told because of it."""
+    await run(*arguments)
+    await show_units(client, watch)
+
+
+async def show_units(client: Client, watch: Watch) -> None:
+    """Wait until nothing is due for a unit, and print what each was told since the last time, in order."""
+    await client.applications.settled("page", "text", timeout_seconds=SETTLE_SECONDS)
+    await client.events.publish(STEP_DONE)  # what the units were told stands before it in the log
+    told: dict[str, list[str]] = {}
+    async for event in watch:
+        if event.name == STEP_DONE:
+            break
+        resource = event.resource
+        if isinstance(resource, UnitEvent) and resource.state is EventState.COMMITTED:
+            told.setdefault(resource.unit, []).append(unit_line.about(resource))
+    for unit in sorted(told):
+        for number, text in enumerate(told[unit]):
+            print(f"  {'' if number else unit:<8}{text}", flush=True)
 
 
 def choose_runtime() -> str:

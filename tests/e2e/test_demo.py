@@ -12,6 +12,24 @@ from support import process
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "demo.py"
 PG_BIN = {"TINKWELL_PG_BIN": os.environ["PG_BIN"]} if os.environ.get("PG_BIN") else {}
+SETUP = ("install", "leader-elected", "config-changed", "start")
+MEETING = ("joined", "changed")
+PAGE, TEXT, SECOND = "page/0 texts-relation", "text/0 text-relation", "text/1 text-relation"
+TOLD = [
+    ["page/0 site-storage-attached", *(f"{unit} {event}" for unit in ("page/0", "text/0") for event in SETUP)],
+    [f"{unit}-{event}" for unit in (PAGE, TEXT) for event in ("created", *MEETING)],
+    [
+        *(f"{unit}-{event}" for unit in (PAGE, TEXT) for event in MEETING),
+        "text/1 install",
+        f"{SECOND}-created",
+        *(f"text/1 {event}" for event in ("leader-settings-changed", "config-changed", "start")),
+        *(f"{SECOND}-{event}" for event in MEETING),
+    ],
+    [*(f"{unit}-departed" for unit in (PAGE, TEXT, SECOND)), f"{SECOND}-broken", "text/1 stop", "text/1 remove"],
+    [f"{PAGE}-changed", "text/0 config-changed", f"{TEXT}-changed"],
+    [f"{unit}-{event}" for unit in (PAGE, TEXT) for event in ("departed", "broken")],
+    [],  # the audit
+]
 
 
 async def output_of(folder: Path, **environment: str) -> str:
@@ -19,14 +37,34 @@ async def output_of(folder: Path, **environment: str) -> str:
     settings = {**PG_BIN, **environment}
     log = folder / "demo.log"
     async with process.running(str(DEMO), program=sys.executable, log=log, environment=settings) as demo:
-        assert await demo.wait(deadline_seconds=150) == 0, demo.output
+        assert await demo.wait(deadline_seconds=210) == 0, demo.output
     assert "WORKFLOW_SUCCEEDED" in demo.output
     assert "The demo succeeded." in demo.output
+    assert told(demo.output) == TOLD
+    assert ": no violations\n" in demo.output
     return demo.output
 
 
+def told(shown: str) -> list[list[str]]:
+    """Give what the units were told after each command, one after the other, with repetitions as one.
+
+    A bag that is written while another unit is about to read it is told of once or twice.
+    """
+    steps: list[list[str]] = []
+    unit = ""
+    for line in shown[shown.index("$ tinkwell unit run") :].splitlines():
+        if line.startswith("$ "):
+            steps.append([])
+        elif line.startswith("  "):
+            unit = line[2:10].strip() or unit
+            event = f"{unit} {line[10:].split()[0]}"
+            if steps[-1][-1:] != [event]:
+                steps[-1].append(event)
+    return steps
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 async def test_processes_install_machines_and_then_a_release_on_them(tmp_path: Path) -> None:
     shown = await output_of(tmp_path, DEMO_RUNTIME="process")
     assert "shop DEPLOYED as revision 1" in shown
@@ -37,7 +75,7 @@ async def test_processes_install_machines_and_then_a_release_on_them(tmp_path: P
 
 @pytest.mark.docker
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 async def test_containers_install_machines_and_then_a_release_of_files(
     engine: docker.APIClient, tmp_path: Path
 ) -> None:
@@ -50,7 +88,7 @@ async def test_containers_install_machines_and_then_a_release_of_files(
 
 @pytest.mark.docker
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 async def test_without_an_image_for_it_there_is_no_release_to_see(engine: docker.APIClient, tmp_path: Path) -> None:
     nowhere = "localhost:1/nowhere:v1"
     shown = await output_of(tmp_path, DEMO_RUNTIME="docker", DEMO_BASE=engine_image.IMAGE, DEMO_PYTHON_BASE=nowhere)

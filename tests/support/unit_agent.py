@@ -73,6 +73,8 @@ class Agent:
         while not is_idle:
             is_idle = True
             async for unit in self.client.applications.units():
+                # A test on a busy machine may take longer than a lease lives.
+                await self.client.work.renew(self.token)
                 is_idle = not await self.run_unit(unit) and is_idle
 
     async def run_unit(self, unit: Unit) -> bool:

@@ -14,7 +14,7 @@ import tinkwell.api.tink
 import tinkwell.api.v1
 
 # Streams that last until somebody ends them.
-_LASTING = ("Watch", "WatchLogs", "DeprecatedWatch")
+_LASTING = ("Watch", "WatchLogs", "WatchUnits", "Logs", "DeprecatedWatch")
 
 
 @dataclass(frozen=True, slots=True)

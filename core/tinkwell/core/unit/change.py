@@ -145,6 +145,9 @@ def withdrawn(event: UnitEvent) -> tuple[Change, ...]:
             return (Leave(event.relation),)
         case EventKind.RELATION_JOINED:
             return (LetGo(event.relation, event.unit),)
+        case EventKind.STORAGE_ATTACHED:
+            # It or its unit goes, and the unit, which does not have it, will never be told that it is detached.
+            return (Detach(event.storage),)
         case _:
             return ()
 

@@ -153,7 +153,7 @@ def _request(ledger: Ledger, view: View) -> UnitEvent | None:
     asked, told = view.requests, ledger.requests
     if told.finished < min(told.prepared, asked.finished):
         return UnitEvent(kind=EventKind.POST_SERIES_UPGRADE)
-    if told.prepared < asked.prepared and told.prepared == told.finished:
+    if told.prepared < asked.prepared:
         return UnitEvent(kind=EventKind.PRE_SERIES_UPGRADE)
     return UnitEvent(kind=EventKind.COLLECT_METRICS) if told.metrics < asked.metrics else None
 

@@ -80,20 +80,17 @@ async def test_it_is_said_how_to_start_the_agent_that_a_unit_waits_for(site: Sit
     }
 
 
-async def test_it_is_said_what_the_upgrade_of_a_native_charm_waits_for(site: Site) -> None:
-    native = WEB + "kind: native\n"
-    await site.deploy(native, "web")
-    agent = await site.agent(kinds=[pb.CHARM_KIND_NATIVE])
-    await agent.run((await site.unit("web/0")).id)
-    await site.apps.Refresh(
-        pb.RefreshRequest(application="web", charm=(await site.charm(native + "summary: New.\n")).digest)
-    )
+async def test_it_is_said_that_no_agent_has_the_charm(site: Site) -> None:
+    made = await site.deploy(WEB, "web")
+    agent = await site.agent(charm=made.charm)
+    await site.run(agent, "web/0")
+    newer = await site.charm(f"{WEB}summary: newer\n")
+    await site.apps.Refresh(pb.RefreshRequest(application="web", charm=newer.digest))
     found = await explain(site, "web/0")
-    assert found.sentence == "web/0 is about to run upgrade-charm"
-    assert found.advice == (
-        "if it stays so, stop the agent of the former charm, "
-        "and start tinkwell unit run FILE --application web with the new one"
+    assert found.sentence == (
+        f"web/0 waits with upgrade-charm: no agent that is alive runs {newer.digest[:19]}… of web"
     )
+    assert found.advice == "start one that does"
 
 
 async def test_a_unit_that_was_told_everything_is_settled(site: Site) -> None:

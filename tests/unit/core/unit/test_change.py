@@ -67,6 +67,7 @@ def test_a_commit_changes(event: UnitEvent, seen: View, expected: list[change.Ch
     [
         (of(EventKind.RELATION_CREATED, relation=3), [change.Leave(3)]),
         (of(EventKind.RELATION_JOINED, relation=3, unit="pg/0"), [change.LetGo(3, "pg/0")]),
+        (of(EventKind.STORAGE_ATTACHED, storage="data/0"), [change.Detach("data/0")]),
         (of(EventKind.CONFIG_CHANGED), []),
     ],
 )

@@ -165,6 +165,11 @@ def test_a_new_relation_waits_for_what_a_dying_one_of_its_endpoint_owes() -> Non
     ]
 
 
+def test_a_living_relation_of_the_same_endpoint_owes_a_new_one_nothing() -> None:
+    seen = view(relations=relations(relation(3, members("pg/0")), relation(8)))
+    assert following(started({3: told("pg/0")}), seen) == ["db-relation-created #8"]
+
+
 @pytest.mark.parametrize(
     ("shown", "known", "expected"),
     [

@@ -27,11 +27,11 @@ def apply(state: State, unit: Unit, changes: tuple[rule.Change, ...]) -> None:
             case rule.Die():
                 # Also of those that only a newer charm declares, which the unit does not see.
                 for storage in [*state.storages_of(unit.name)]:
-                    _detach(state, storage)
+                    detach(state, storage)
                 unit.life = Life.DEAD
                 log.write_unit(state, unit)
             case rule.Detach(storage):
-                _detach(state, state.storages[storage])
+                detach(state, state.storages[storage])
             case rule.Announce() | rule.Resign():
                 _lead(state, unit, each)
             case rule.BeginEntering() | rule.Enter() | rule.Leave():
@@ -73,7 +73,8 @@ def _leave(state: State, unit: Unit, number: int) -> None:
             member.membership = Membership.LEFT
 
 
-def _detach(state: State, storage: Storage) -> None:
+def detach(state: State, storage: Storage) -> None:
+    """Take a storage from its unit: one that is kept is free then, any other is gone."""
     storage.unit, storage.is_attached = "", False
     if storage.is_kept:
         storage.life = Life.ALIVE
@@ -81,14 +82,6 @@ def _detach(state: State, storage: Storage) -> None:
     else:
         del state.storages[storage.name]
         log.write_storage(state, storage, log.DELETED)
-
-
-def release_unattached(state: State, unit: Unit) -> None:
-    """Take storages from a unit that are to leave it and of which it was never told, unless it is being told now."""
-    running = unit.running.event.storage if unit.running else ""
-    for storage in [*state.storages_of(unit.name)]:
-        if storage.life is not Life.ALIVE and storage.name not in unit.ledger.attached and storage.name != running:
-            _detach(state, storage)
 
 
 def end(state: State, unit: Unit, ended: Running) -> None:
@@ -113,7 +106,6 @@ def _go_on(state: State, unit: Unit, event: UnitEvent, view: View) -> None:
     if event.kind is EventKind.STORAGE_ATTACHED:
         attached(state, event.storage)
     apply(state, unit, rule.committed(event, view))
-    release_unattached(state, unit)
 
 
 def attached(state: State, wanted: str) -> None:
@@ -155,7 +147,6 @@ def withdraw(state: State, unit: Unit) -> None:
     event = unit.running.event
     end(state, unit, replace(unit.running, state=EventState.WITHDRAWN))
     apply(state, unit, rule.withdrawn(event))
-    release_unattached(state, unit)
 
 
 def let_die(state: State, unit: Unit) -> None:

@@ -103,7 +103,6 @@ def commit(state: State, unit: Unit, effects: Effects) -> Running | None:
     if running.event.kind is EventKind.STORAGE_ATTACHED:
         change.attached(state, running.event.storage)
     change.apply(state, unit, rule.committed(running.event, view))
-    change.release_unattached(state, unit)
     started = None
     if unit.life is not Life.DEAD and not resolve.awaits_leader(unit.ledger, world_sight.view(state, unit)):
         started = _start(state, unit)

@@ -156,7 +156,8 @@ def detach(state: State, wanted: str, *, actor: str) -> None:
     if storage.life is Life.ALIVE:
         storage.life = Life.DYING
         log.write_storage(state, storage)
-        change.release_unattached(state, state.units[storage.unit])
+        if not _is_told(state.units[storage.unit], wanted):
+            change.detach(state, storage)
 
 
 def request(state: State, unit: Unit, kind: EventKind) -> None:
@@ -210,6 +211,11 @@ def _free(state: State, wanted: str, application: Application, machine: str) -> 
     if storage.machine != machine:
         raise errors.IllegalTransition(f"storage {wanted}", "it is on another machine than the unit")
     return storage
+
+
+def _is_told(unit: Unit, storage: str) -> bool:
+    """Return whether a unit was told that it has a storage, or is being told."""
+    return storage in unit.ledger.attached or (unit.running is not None and unit.running.event.storage == storage)
 
 
 def _allot(state: State, storage: Storage, unit: Unit) -> None:

@@ -142,6 +142,17 @@ def test_a_storage_that_nobody_was_told_of_is_free_at_once(world: World) -> None
     assert world.storages[added].unit == ""
 
 
+def test_a_storage_whose_attaching_is_withdrawn_is_free(world: World) -> None:
+    added = world.add_storage("web/0", "data")
+    world.grant("web/0")
+    world.detach(added)
+    assert world.storages[added].unit == "web/0"
+    world.fail("web/0", "no space")
+    world.grant("web/0", may_retry=False)
+    assert (world.storages[added].unit, world.storages[added].life) == ("", Life.ALIVE)
+    assert world.check(is_at_rest=True) == []
+
+
 def test_a_new_unit_may_be_given_a_free_storage(world: World) -> None:
     world.remove_unit("web/0", keep_storage=True)
     settle(world)

@@ -15,7 +15,7 @@ from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.delivery import Loaded
 from tinkwell.server.unit.store.request import cause as store
 from tinkwell.server.unit.store.request import event as events
-from tinkwell.server.unit.store.request import unit
+from tinkwell.server.unit.store.request import place, unit
 
 _MAX_CAUSES = 6
 _MAX_BEHIND = 20
@@ -55,7 +55,8 @@ class Explaining:
         if found is None or loaded is None:
             raise missing(named.name)
         behind = _behind(loaded)
-        sentence, advice = _say(found, loaded, behind)
+        has_agent = await place.has_agent(self._database.fetch, found.id)
+        sentence, advice = _say(found, loaded, behind, has_agent=has_agent)
         return Explanation(
             unit=found,
             sentence=sentence,
@@ -76,7 +77,7 @@ def _behind(loaded: Loaded) -> Sequence[str]:
     return tuple(event.name for event in upcoming(ledger, loaded.view, most=_MAX_BEHIND))
 
 
-def _say(found: Unit, loaded: Loaded, behind: Sequence[str]) -> tuple[str, str]:
+def _say(found: Unit, loaded: Loaded, behind: Sequence[str], *, has_agent: bool) -> tuple[str, str]:
     """Return a sentence on what a unit does, and what may be done about it."""
     if found.life is Life.DEAD:
         return f"{found.name} is gone", ""
@@ -87,17 +88,12 @@ def _say(found: Unit, loaded: Loaded, behind: Sequence[str]) -> tuple[str, str]:
     if found.event is not None:
         again = f", attempt {found.event.attempt}" if found.event.attempt > 1 else ""
         return f"{found.name} runs {_title(found.event)}{again}", ""
+    if behind and not has_agent:
+        what = f"{loaded.application.charm[:19]}… of {loaded.application.name}"
+        return f"{found.name} waits with {behind[0]}: no agent that is alive runs {what}", "start one that does"
     if behind:
-        return f"{found.name} is about to run {behind[0]}", _say_upgrade(found, loaded, behind[0])
+        return f"{found.name} is about to run {behind[0]}", ""
     return f"{found.name} has been told everything", ""
-
-
-def _say_upgrade(found: Unit, loaded: Loaded, event: str) -> str:
-    """Say what an upgrade may wait for: an agent may serve the former native charm only."""
-    kind = loaded.application.charm_kind.lower()
-    if event != "upgrade-charm" or kind != "native":
-        return ""
-    return f"if it stays so, stop the agent of the former charm, and {_start(found, kind)} with the new one"
 
 
 def _say_failed(found: Unit, event: Event, loaded: Loaded) -> tuple[str, str]:

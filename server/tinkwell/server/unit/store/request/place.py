@@ -1,6 +1,6 @@
 """Where units may go: which machines there are, which of them an agent serves that is alive, and who is there."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from tinkwell.server.database.database import Fetch, Transaction
 
@@ -22,15 +22,21 @@ SERVED = """
       FROM served s LEFT JOIN unit u ON u.machine_id = s.id AND u.life <> 'DEAD'
      GROUP BY s.id
 """
-COUNT = """
-    SELECT CAST(u.machine_id AS text) AS id, count(*) AS units
-      FROM unit u WHERE u.machine_id = ANY ($1::text[]::uuid[]) AND u.life <> 'DEAD' GROUP BY u.machine_id
+# As the agent's side does, which is told apart by what it serves.
+HAS_AGENT = """
+    SELECT EXISTS (
+        SELECT FROM unit u
+          JOIN application a ON a.id = u.application_id
+          JOIN charm c ON c.digest = a.charm
+          JOIN unit_agent g ON c.kind = ANY (g.kinds)
+          JOIN lease l ON l.id = g.lease_id AND l.expires_at > clock_timestamp()
+         WHERE u.id = $1::text::uuid
+           AND (CASE WHEN u.is_anywhere THEN g.is_anywhere ELSE u.machine_id = ANY (g.machines) END)
+           AND (g.charms = '{}' OR a.charm = ANY (g.charms))
+           AND (g.namespace = '' OR g.namespace = u.namespace)
+           AND (g.applications = '{}' OR a.name = ANY (g.applications))
+    ) AS has_agent
 """
-UNITS = """
-    SELECT CAST(u.machine_id AS text) AS machine, u.name
-      FROM unit u WHERE u.machine_id = ANY ($1::text[]::uuid[]) ORDER BY u.machine_id, u.name LIMIT $2
-"""
-_MOST_NAMES = 1_000
 
 
 async def hold_machines(transaction: Transaction, machines: Collection[str]) -> Collection[str]:
@@ -43,14 +49,6 @@ async def served(fetch: Fetch, *, kind: str, charm: str, namespace: str, applica
     return {row["id"]: row["units"] for row in await fetch(SERVED, kind, charm, namespace, application)}
 
 
-async def count_units(fetch: Fetch, machines: Collection[str]) -> Mapping[str, int]:
-    """Return how many units are on each of some machines, for those that have any."""
-    return {row["id"]: row["units"] for row in await fetch(COUNT, list(machines))}
-
-
-async def units_on(fetch: Fetch, machines: Collection[str]) -> Mapping[str, Sequence[str]]:
-    """Return the names of the units on each of some machines that have any, the first thousand of them."""
-    found: dict[str, list[str]] = {}
-    for row in await fetch(UNITS, list(machines), _MOST_NAMES):
-        found.setdefault(row["machine"], []).append(row["name"])
-    return found
+async def has_agent(fetch: Fetch, unit_id: str) -> bool:
+    """Return whether an agent is alive that takes a unit, and has the charm that its application runs on."""
+    return bool((await fetch(HAS_AGENT, unit_id))[0]["has_agent"])
