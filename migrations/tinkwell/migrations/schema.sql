@@ -2524,6 +2524,10 @@ CREATE CONSTRAINT TRIGGER relation_bag_event AFTER INSERT OR UPDATE ON public.re
 
 ALTER TABLE public.relation_bag ENABLE ALWAYS TRIGGER relation_bag_event;
 
+CREATE TRIGGER relation_bag_identity BEFORE UPDATE OF relation_id, owner ON public.relation_bag FOR EACH ROW WHEN (((old.relation_id IS DISTINCT FROM new.relation_id) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.relation_bag ENABLE ALWAYS TRIGGER relation_bag_identity;
+
 CREATE TRIGGER relation_bag_truncate BEFORE TRUNCATE ON public.relation_bag FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
 
 ALTER TABLE public.relation_bag ENABLE ALWAYS TRIGGER relation_bag_truncate;

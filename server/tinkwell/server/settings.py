@@ -54,6 +54,7 @@ _OTHERS = frozenset(
         "PLUG",
         "IMAGE_ALLOW",
         "RELEASE_CONCURRENCY",
+        "UNITS",
     )
 )
 _OTHERS_PREFIXES = tuple(f"{_PREFIX}{name}_" for name in ("PROVISIONER", "AGENT", "DEV", "DOCKER"))

@@ -20,7 +20,7 @@ async def test_no_message_brings_a_fault_about_or_keeps_others_from_their_answer
         seed=SEED,
         database_url=database_url,
         directory=tmp_path,
-        messages=500,
+        messages=700,
         requests=60,
         connections=12,
         patience_seconds=PATIENCE_SECONDS,

@@ -26,6 +26,17 @@ FILL = """
     SELECT gen_random_uuid(), id, operation_id, release_id, 'p', 0, 'ACTION' FROM node;
     INSERT INTO lifecycle (operation_id, release_id, ordinal, event, outcome)
     SELECT id, release_id, 0, 'e', 'SUCCEEDED' FROM operation;
+    INSERT INTO namespace (name) VALUES ('apps');
+    INSERT INTO charm (digest, name, kind, manifest, size)
+    VALUES ('sha256:' || repeat('0', 64), 'c', 'NATIVE', '{}', 0);
+    INSERT INTO application (namespace, name, charm) SELECT 'apps', 'a', digest FROM charm;
+    INSERT INTO unit (namespace, application_id, number, name) SELECT namespace, id, 0, 'a/0' FROM application;
+    INSERT INTO unit_event (namespace, application_id, unit_id, unit, ordinal, kind, phase)
+    SELECT namespace, application_id, id, name, 1, 'install', 'SETUP' FROM unit;
+    INSERT INTO relation (namespace, number, interface, is_peer, ends)
+    VALUES ('apps', 1, 'i', true, '[{"application": "a", "endpoint": "e"}]');
+    INSERT INTO relation_bag (relation_id, owner) SELECT id, 'a/0' FROM relation;
+    INSERT INTO storage (namespace, name, kind, number) VALUES ('apps', 'data/0', 'data', 0);
 """
 # The columns that an event names its subject by, and those that say what a row belongs to.
 IDENTITY = {
@@ -40,6 +51,14 @@ IDENTITY = {
     "node": ("id", "operation_id", "release_id"),
     "step": ("id", "node_id", "operation_id", "release_id"),
     "lifecycle": ("id", "operation_id", "release_id"),
+    "namespace": ("id", "name"),
+    "charm": ("id", "digest"),
+    "application": ("id", "namespace", "name"),
+    "unit": ("id", "application_id", "namespace", "number", "name"),
+    "unit_event": ("id", "unit_id", "application_id", "ordinal", "kind"),
+    "relation": ("id", "namespace", "number", "ends"),
+    "relation_bag": ("relation_id", "owner"),
+    "storage": ("id", "namespace", "name"),
 }
 OTHER = {
     "digest": "'sha256:' || repeat('1', 64)",
@@ -49,6 +68,12 @@ OTHER = {
     "archive": "'x'",
     "size": "1",
     "revision": "2",
+    "namespace": "'others'",
+    "number": "2",
+    "ordinal": "2",
+    "kind": "'start'",
+    "ends": '\'[{"application": "b", "endpoint": "e"}]\'',
+    "owner": "'b/0'",
 }
 # Those whose changes become events by a trigger of theirs.
 TOLD = """
@@ -66,6 +91,8 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 def change(table: str, column: str) -> str:
+    if (table, column) in (("unit", "name"), ("storage", "name")):
+        return f"UPDATE {table} SET name = 'other/0'"
     return f"UPDATE {table} SET {column} = {OTHER.get(column, 'gen_random_uuid()')}"
 
 

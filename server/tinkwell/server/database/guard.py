@@ -24,7 +24,7 @@ TRIGGERS: Mapping[str, tuple[str, ...]] = {
     "node": ("node_event", "node_identity", "node_truncate", "node_version"),
     "operation": ("operation_event", "operation_identity", "operation_truncate", "operation_version"),
     "relation": ("relation_event", "relation_identity", "relation_truncate", "relation_version"),
-    "relation_bag": ("relation_bag_event", "relation_bag_truncate"),
+    "relation_bag": ("relation_bag_event", "relation_bag_identity", "relation_bag_truncate"),
     "release": ("release_event", "release_identity", "release_truncate", "release_version"),
     "release_revision": ("release_revision_identity", "release_revision_version"),
     "step": ("step_event", "step_identity", "step_truncate", "step_version"),

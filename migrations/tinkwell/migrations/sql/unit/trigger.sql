@@ -46,6 +46,9 @@ CREATE TRIGGER relation_identity BEFORE UPDATE OF id, namespace, number, ends ON
 CREATE TRIGGER storage_identity BEFORE UPDATE OF id, namespace, name ON storage
     FOR EACH ROW WHEN ((OLD.id, OLD.namespace::text, OLD.name) IS DISTINCT FROM (NEW.id, NEW.namespace::text, NEW.name))
     EXECUTE FUNCTION refuse_identity();
+CREATE TRIGGER relation_bag_identity BEFORE UPDATE OF relation_id, owner ON relation_bag
+    FOR EACH ROW WHEN ((OLD.relation_id, OLD.owner) IS DISTINCT FROM (NEW.relation_id, NEW.owner))
+    EXECUTE FUNCTION refuse_identity();
 
 CREATE TRIGGER namespace_truncate BEFORE TRUNCATE ON namespace EXECUTE FUNCTION refuse_truncate();
 CREATE TRIGGER charm_truncate BEFORE TRUNCATE ON charm EXECUTE FUNCTION refuse_truncate();

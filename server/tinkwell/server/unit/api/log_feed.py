@@ -28,7 +28,8 @@ class LogFeed:
         self._wakes = wakes
 
     async def run(self) -> None:
-        """Follow until cancelled; whenever that begins anew all units are named."""
+        """Follow from the first agent on until cancelled; whenever that begins anew all units are named."""
+        await self._wakes.until_wanted()
         while True:
             try:
                 await self._follow()

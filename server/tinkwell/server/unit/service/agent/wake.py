@@ -61,6 +61,8 @@ class Wakes:
         self._streams: set[_Stream] = set()
         self._touched = Touched()
         self._has_heard = asyncio.Event()
+        # Set for good once an agent has listened: a server without any need not hear of units.
+        self._is_wanted = asyncio.Event()
         self._names_all = False
         self._is_closed = False
 
@@ -68,6 +70,10 @@ class Wakes:
     def count(self) -> int:
         """How many agents listen."""
         return len(self._streams)
+
+    async def until_wanted(self) -> None:
+        """Wait until the first agent listens."""
+        await self._is_wanted.wait()
 
     def close(self) -> None:
         """End every stream, and each that comes."""
@@ -151,6 +157,7 @@ class Wakes:
             raise errors.LimitReached(f"{MAX_STREAMS} agents listen to this server already; try again")
         stream = _Stream(serving)
         self._streams.add(stream)
+        self._is_wanted.set()
         try:
             yield stream
         finally:
