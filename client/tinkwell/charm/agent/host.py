@@ -100,7 +100,10 @@ class Host:
         if none.reason is NoEventReason.OTHER_CHARM and not self._has_warned:
             self._has_warned = True
             fields = {"unit_id": self._unit_id, "charm": self._served.digest}
-            logger.warning("the unit runs on another charm; upgrade its application to this one", extra=fields)
+            logger.warning(
+                "the unit runs on another charm; upgrade its application to this one, or start an agent with that",
+                extra=fields,
+            )
 
     async def _next(self) -> Grant | NoEvent:
         self._is_awake.clear()

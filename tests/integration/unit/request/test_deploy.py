@@ -60,7 +60,7 @@ async def test_a_repeated_request_changes_nothing(site: Site) -> None:
     refused = await refusal(site.deploy(WEB, "other", id=id_))
     assert (refused.reason, refused.metadata["taken_by"]) == ("ALREADY_EXISTS", "application web")
     refused = await refusal(site.deploy(WEB, "web"))
-    assert refused.message == "name web is already taken; give another name, or refresh the application"
+    assert refused.message == "name web is already taken; give another name, or upgrade the application"
 
 
 async def test_names_are_unique_in_their_namespace(site: Site) -> None:

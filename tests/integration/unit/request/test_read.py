@@ -63,6 +63,23 @@ async def test_it_is_said_why_a_unit_waits(site: Site) -> None:
     assert found.advice == "start the agent again"
 
 
+async def test_it_is_said_how_to_start_the_agent_that_a_unit_waits_for(site: Site) -> None:
+    await site.machine(0)
+    native = WEB + "kind: native\n"
+    await site.deploy(WEB, "scripts", machines=[MACHINES[0]])
+    await site.deploy(native, "native", machines=[MACHINES[0]])
+    await site.deploy(native, "anywhere")
+    await site.deploy(native, "nowhere", machines=[])
+    advice = {name: (await explain(site, f"{name}/0")).advice for name in ("scripts", "native", "anywhere", "nowhere")}
+    assert advice == {
+        "scripts": f"start tinkwell provisioner --agent-for {MACHINES[0]} --units",
+        "native": f"start tinkwell unit run FILE --application native --machine {MACHINES[0]}",
+        "anywhere": "start tinkwell unit run FILE --application anywhere",
+        "nowhere": "start tinkwell unit run FILE --application nowhere --machine HARDWARE-ID, "
+        "or add a unit to a machine that has one, or with --to anywhere",
+    }
+
+
 async def test_it_is_said_that_no_agent_has_the_charm(site: Site) -> None:
     made = await site.deploy(WEB, "web")
     agent = await site.agent(charm=made.charm)

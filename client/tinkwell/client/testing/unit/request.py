@@ -71,7 +71,7 @@ class Requests:
         self._check_machines(request.machines)
         room = self.ensure(request.namespace)
         if request.name in room.world.applications:
-            raise errors.AlreadyExists("name", request.name, advice="give another name, or refresh the application")
+            raise errors.AlreadyExists("name", request.name, advice="give another name, or upgrade the application")
         if request.id:
             room.chosen[f"application {request.name}"] = request.id
         profile = message.PROFILES.member(request.profile) if request.profile else None

@@ -183,7 +183,7 @@ async def _repeated(transaction: Transaction, asked: Deploy) -> Application | No
             raise errors.AlreadyExists("id", asked.id, taken_by=f"application {former.name}")
         return former
     if await applications.find(transaction.fetch, asked.namespace, asked.name) is not None:
-        raise errors.AlreadyExists("name", asked.name, advice="give another name, or refresh the application")
+        raise errors.AlreadyExists("name", asked.name, advice="give another name, or upgrade the application")
     return None
 
 

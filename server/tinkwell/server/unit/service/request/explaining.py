@@ -114,12 +114,21 @@ def _say_waiting(found: Unit, loaded: Loaded) -> tuple[str, str] | None:
         return None
     if not found.machine and not found.is_anywhere:
         sentence = f"{found.name} waits for a machine: no agent that is alive takes {kind} charms"
-        return sentence, "start an agent with --units, or add a unit to a machine that has one"
+        return sentence, f"{_start(found, kind)}, or add a unit to a machine that has one, or with --to anywhere"
     where = f"of machine {found.machine}" if found.machine else f"that takes {kind} charms anywhere"
     what = f" with {_title(found.event)}" if found.event is not None else ""
     if found.phase is Phase.WAITING:
-        return f"{found.name} waits for an agent {where}", "start an agent with --units there"
+        return f"{found.name} waits for an agent {where}", _start(found, kind)
     return f"{found.name} waits{what}: its agent {where} is not alive", "start the agent again"
+
+
+def _start(found: Unit, kind: str) -> str:
+    """Say how to start an agent that a unit waits for."""
+    if kind != "native":
+        there = "" if found.is_anywhere else f" --agent-for {found.machine or 'HARDWARE-ID'}"
+        return f"start tinkwell provisioner{there} --units"
+    there = "" if found.is_anywhere else f" --machine {found.machine or 'HARDWARE-ID'}"
+    return f"start tinkwell unit run FILE --application {found.name.rpartition('/')[0]}{there}"
 
 
 def _title(event: Event) -> str:
