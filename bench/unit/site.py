@@ -84,7 +84,8 @@ class Site:
         self, charm: type[Charm], *, name: str = "agent", machines: Iterable[str] = ()
     ) -> AsyncIterator[process.Program]:
         """Run an agent that has a lease, which the block may kill; one of the same name takes over what it had."""
-        place = self._context.directory / f"{self.sql.get_server_pid()}-{name}"
+        # Each database has a name of its own.
+        place = self._context.directory / f"{self.url.rpartition('/')[2]}-{name}"
         command = (sys.executable, "-m", "bench.unit.agent", self.server.address, str(place), charm.__name__, *machines)
         async with process.program(*command, log=self._context.directory / f"{name}.log") as running:
             await running.line("a lease is acquired")
