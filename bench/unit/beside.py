@@ -64,12 +64,11 @@ def _part(samples: dict[str, list[Sample]]) -> Part:
         )
         for name, taken in samples.items()
     ]
-    rate = number(statistic.spread([sample.rate for sample in samples[_PLAY]]).median)
     return Part(
         (Table("Another watcher", ("", "units' events/s", "p50, ms", "p99, ms"), tuple(rows)),),
         (
             Verdict.of(
-                f"p50 of a change for another watcher beside {rate} events/s of units, to that beside units at rest",
+                "p50 of a change for another watcher while units play, to that while they rest",
                 statistic.ratio(medians[_PLAY], medians[_REST]),
                 "≤",
                 _BOUND,

@@ -30,7 +30,6 @@ async def measure(context: Context) -> Part:
             pids = stage.processes(agent)
             empty.append(await _rest(context, pids))
             await stage.deploy(charms.Member, {_HUB: 1, _CROWD: units}, profile=Profile.JUJU)
-            await stage.settled(_HUB, _CROWD)
             single.append(await _single(stage, pids, units))
             begin = functools.partial(stage.relate, (_HUB, _CROWD))
             related.append(await stage.told(pids, begin, _EACH * units + 1))

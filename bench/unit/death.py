@@ -1,6 +1,5 @@
 """What follows the sudden death of an agent: another leader, or the same units with the agent's successor."""
 
-import asyncio
 import os
 import signal
 import time
@@ -11,14 +10,12 @@ from bench.context import Context
 from bench.result import Table, Verdict, span
 from bench.unit import charms, play, site
 from bench.unit.part import Part
-from bench.unit.site import Site
 from tinkwell.core.unit import leadership
 
 _LEASE_SECONDS = 5
 _LEADER_BOUND = _LEASE_SECONDS + leadership.GRACE_SECONDS + _LEASE_SECONDS / 3 + 1
 _RESTART_BOUND = 2
 _SAMPLES = 5
-_LOOK_SECONDS = 0.02
 _SETTINGS = {"TINKWELL_LEASE_SECONDS": str(_LEASE_SECONDS)}
 # More than are sent before the death and after it.
 _RETURNS = 10_000
@@ -76,14 +73,14 @@ async def _leader(context: Context) -> float:
         stage.agent(charms.Member, name="first", machines=machines[:1]) as first,
     ):
         await stage.place(charms.Member, "group", machines)
-        await _until(stage, "SELECT is_started FROM unit WHERE name = 'group/0'")
+        await stage.until("SELECT is_started FROM unit WHERE name = 'group/0'")
         async with stage.agent(charms.Member, name="second", machines=machines[1:]):
             await stage.settled("group")
             killed = time.time()
             os.kill(first.pid, signal.SIGKILL)
             if context.scale.name == "quick":
                 await stage.sql.execute(_AGE, "group/0", leadership.GRACE_SECONDS)
-            return await _until(stage, _ELECTED, killed) - killed
+            return await stage.until(_ELECTED, killed) - killed
 
 
 async def _successor(context: Context) -> tuple[float, float]:
@@ -93,21 +90,12 @@ async def _successor(context: Context) -> tuple[float, float]:
         async with stage.agent(charms.Player) as agent:
             await players.prepare()
             await players.begin(_RETURNS)
-            await _until(stage, f"SELECT ({_EVENTS}) >= {_BEGUN}")
+            await stage.until(f"SELECT ({_EVENTS}) >= {_BEGUN}")
             token = await stage.sql.fetchval(_TOKEN)
             os.kill(agent.pid, signal.SIGKILL)
             await agent.process.wait()
         started = time.time()
         async with stage.agent(charms.Player):
-            await _until(stage, f"SELECT count(*) = {play.UNITS} FROM ({_FIRSTS}) AS firsts", token)
+            await stage.until(f"SELECT count(*) = {play.UNITS} FROM ({_FIRSTS}) AS firsts", token)
             moments = [row["at"] - started for row in await stage.sql.fetch(_FIRSTS, token)]
     return moments[0], moments[-1]
-
-
-async def _until(stage: Site, query: str, *arguments: object) -> float:
-    """Wait until a query returns something that is neither false nor null, and return it. Raises `TimeoutError`."""
-    async with asyncio.timeout(site.LONGEST_SECONDS):
-        while True:
-            if found := await stage.sql.fetchval(query, *arguments):
-                return float(found)
-            await asyncio.sleep(_LOOK_SECONDS)

@@ -16,11 +16,13 @@ from bench.context import Context
 from tinkwell.charm import Charm, Profile, description
 
 LONGEST_SECONDS = 1_200
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.05
 # No update-status comes in between.
 _TICK_SECONDS = 3_600
 # More would only wait for each other.
 _CALLS = 16
+_AT_ONCE = 50
+_STARTED = "SELECT count(*) = $1 FROM unit WHERE is_started"
 # An event has the next ordinal of its unit, whose oldest events are forgotten after a while.
 _TOLD = """
     SELECT (SELECT sum(last_ordinal)::bigint FROM unit)
@@ -84,7 +86,8 @@ class Site:
         self, charm: type[Charm], *, name: str = "agent", machines: Iterable[str] = ()
     ) -> AsyncIterator[process.Program]:
         """Run an agent that has a lease, which the block may kill; one of the same name takes over what it had."""
-        place = self._context.directory / f"{self.sql.get_server_pid()}-{name}"
+        # Each database has a name of its own.
+        place = self._context.directory / f"{self.url.rpartition('/')[2]}-{name}"
         command = (sys.executable, "-m", "bench.unit.agent", self.server.address, str(place), charm.__name__, *machines)
         async with process.program(*command, log=self._context.directory / f"{name}.log") as running:
             await running.line("a lease is acquired")
@@ -93,12 +96,24 @@ class Site:
     async def deploy(
         self, charm: type[Charm], applications: Mapping[str, int], *, profile: Profile = Profile.LITERAL
     ) -> None:
-        """Make applications of so many units each, which any agent serves."""
-        packed = description.pack(charm)
-        deploy = self.client.applications.deploy
-        await _together(
-            [deploy(name, packed, units=units, anywhere=True, profile=profile) for name, units in applications.items()]
-        )
+        """Make applications of so many units each, which any agent serves, and wait until all have started."""
+        packed, calls = description.pack(charm), self.client.applications
+        await _together([calls.deploy(name, packed, anywhere=True, profile=profile) for name in applications])
+        for name, units in applications.items():
+            # A call is a transaction, which is to end in time on a loaded machine, too.
+            for first in range(1, units, _AT_ONCE):
+                await calls.add_units(name, min(_AT_ONCE, units - first), anywhere=True)
+        # To look at all units again and again would take longer than what they have to do.
+        await self.until(_STARTED, sum(applications.values()))
+        await self.settled(*applications)
+
+    async def until(self, query: str, *arguments: object) -> float:
+        """Wait until a query returns something that is neither false nor null, and return it. Raises `TimeoutError`."""
+        async with asyncio.timeout(LONGEST_SECONDS):
+            while True:
+                if found := await self.sql.fetchval(query, *arguments):
+                    return float(found)
+                await asyncio.sleep(_LOOK_SECONDS)
 
     async def place(self, charm: type[Charm], application: str, machines: Iterable[str]) -> None:
         """Make an application with a unit on each machine."""

@@ -44,7 +44,6 @@ async def measure(context: Context) -> Part:
 async def _storm(context: Context, units: int) -> Told:
     async with site.opened(context) as stage, stage.agent(charms.Member) as agent:
         await stage.deploy(charms.Member, {"left": units, "right": units}, profile=Profile.LITERAL)
-        await stage.settled("left", "right")
         begin = functools.partial(stage.relate, ("left", "right"))
         told = await stage.told(stage.processes(agent), begin, events(units))
         await stage.settled("left", "right")
