@@ -22,7 +22,7 @@ _TICK_SECONDS = 3_600
 # More would only wait for each other.
 _CALLS = 16
 _AT_ONCE = 50
-# On a loaded machine a page of a list of all units, each looked at whether it is settled, takes long.
+# On a loaded machine calls about a thousand units take long.
 _CALL_SECONDS = 300
 _STARTED = "SELECT count(*) = $1 FROM unit WHERE is_started"
 # An event has the next ordinal of its unit, whose oldest events are forgotten after a while.
