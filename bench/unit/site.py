@@ -22,6 +22,8 @@ _TICK_SECONDS = 3_600
 # More would only wait for each other.
 _CALLS = 16
 _AT_ONCE = 50
+# On a loaded machine calls about a thousand units take long.
+_CALL_SECONDS = 300
 _STARTED = "SELECT count(*) = $1 FROM unit WHERE is_started"
 # An event has the next ordinal of its unit, whose oldest events are forgotten after a while.
 _TOLD = """
@@ -176,7 +178,7 @@ async def opened(context: Context, *, settings: Mapping[str, str] | None = None)
     async with contextlib.AsyncExitStack() as stack:
         url = await stack.enter_async_context(context.cluster.database())
         server = await stack.enter_async_context(process.server(url, directory=context.directory, settings=settings))
-        client = await stack.enter_async_context(tinkwell.client.connect(server.address))
+        client = await stack.enter_async_context(tinkwell.client.connect(server.address, timeout_seconds=_CALL_SECONDS))
         sql = await asyncpg.connect(url)
         stack.push_async_callback(sql.close)
         await client.namespaces.set(update_status_seconds=_TICK_SECONDS)
