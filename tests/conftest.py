@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import logging
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,14 @@ async def _no_task_is_left() -> AsyncIterator[None]:
     except TimeoutError:
         left = sorted(repr(task) for task in asyncio.all_tasks() - {asyncio.current_task()})
         pytest.fail("tasks were left running:\n" + "\n".join(left), pytrace=False)
+
+
+def pytest_configure() -> None:
+    """Let programs that tests interrupt hear of it: who starts the tests in the background has that ignored, and what
+    is ignored, children ignore as well.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

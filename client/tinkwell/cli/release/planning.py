@@ -260,9 +260,7 @@ async def _wait(client: "Client", operation_id: str) -> "Operation":
                 output.note(f"no provisioner has taken it yet; one must take operations of {seen.namespace}")
         await waiting
     finally:
-        # It ends before the connection does.
         waiting.cancel()
-        await asyncio.wait([waiting], timeout=_BEGUN_SECONDS)
     return await client.releases.operation(operation_id)
 
 
