@@ -10,7 +10,7 @@ from bench.context import Context
 from bench.result import Table, Verdict, span
 from bench.unit import charms, play, site
 from bench.unit.part import Part
-from tinkwell.core.unit import leadership
+from tinkwell.core.unit.resolver import leadership
 
 _LEASE_SECONDS = 5
 _LEADER_BOUND = _LEASE_SECONDS + leadership.GRACE_SECONDS + _LEASE_SECONDS / 3 + 1

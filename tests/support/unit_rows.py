@@ -7,12 +7,12 @@ from typing import TypeVar
 
 import asyncpg
 
-from tinkwell.core.unit import change, resolve, sight
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventState, Life, Verdict
 from tinkwell.core.unit.ledger import Written
+from tinkwell.core.unit.resolver import change, resolve, sight
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.unit_event import UnitEvent
-from tinkwell.core.unit.verdict import verdict
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.store import delivery
 

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from unittest import mock
 
 from support.unit_storm.storm import Storm
-from tinkwell.core.unit import advance, relation, resolve, sight
 from tinkwell.core.unit.effect import BagEdit
 from tinkwell.core.unit.invariant import Violation
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner, Profile, StepKind
 from tinkwell.core.unit.ledger import Ledger, RelationLedger, SetupStep
+from tinkwell.core.unit.resolver import advance, relation, resolve, sight
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import MemberView, RelationView, View
 from tinkwell.core.unit.world import change, delivery

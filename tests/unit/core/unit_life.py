@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventKind, Life, Membership, Profile
 from tinkwell.core.unit.ledger import Ledger, MemberLedger, RelationLedger
-from tinkwell.core.unit.resolve import next_event
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.resolve import next_event
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import MemberView, RelationView, View
 

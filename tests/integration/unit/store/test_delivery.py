@@ -4,8 +4,8 @@ import asyncpg
 import pytest
 
 from support.unit_rows import Rows, Turn
-from tinkwell.core.unit import change
 from tinkwell.core.unit.ledger import MemberLedger
+from tinkwell.core.unit.resolver import change
 from tinkwell.server.unit.store import delivery
 
 NEWER = "sha256:" + "1" * 64

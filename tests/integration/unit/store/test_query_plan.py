@@ -5,7 +5,7 @@ import uuid
 import asyncpg
 
 from support.unit_plan import FILL, TABLES, indexes
-from tinkwell.core.unit.change import Detach, LetGo, Refer
+from tinkwell.core.unit.resolver.change import Detach, LetGo, Refer
 from tinkwell.server.unit.store.delivery import change, event, lock, state, told
 
 ID = str(uuid.UUID(int=1))

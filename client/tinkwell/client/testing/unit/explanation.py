@@ -3,9 +3,9 @@
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.client.testing.unit import answer
 from tinkwell.client.testing.unit.book import Room
-from tinkwell.core.unit import explanation
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventState
+from tinkwell.core.unit.resolver import explanation
+from tinkwell.core.unit.resolver.advance import advance
 from tinkwell.core.unit.world import Unit as WorldUnit
 
 _MOST = 20

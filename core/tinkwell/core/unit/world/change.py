@@ -5,10 +5,10 @@ Nothing is reaped while an event is committed or a request is carried out, but a
 
 from dataclasses import replace
 
-from tinkwell.core.unit import change as rule
-from tinkwell.core.unit import resolve
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Membership
+from tinkwell.core.unit.resolver import change as rule
+from tinkwell.core.unit.resolver import resolve
+from tinkwell.core.unit.resolver.advance import advance
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 from tinkwell.core.unit.world import cause, log, relating, sight

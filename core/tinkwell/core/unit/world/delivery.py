@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tinkwell.core import errors
-from tinkwell.core.unit import change as rule
-from tinkwell.core.unit import leadership, resolve, sight
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner, Verdict
 from tinkwell.core.unit.ledger import Written
-from tinkwell.core.unit.verdict import verdict
+from tinkwell.core.unit.resolver import change as rule
+from tinkwell.core.unit.resolver import leadership, resolve, sight
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.view import View
 from tinkwell.core.unit.world import change, log
 from tinkwell.core.unit.world import sight as world_sight

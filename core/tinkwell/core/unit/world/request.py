@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tinkwell.core import errors
-from tinkwell.core.unit import limit, name, verdict
+from tinkwell.core.unit import limit, name
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile, Verdict
+from tinkwell.core.unit.resolver import verdict
 from tinkwell.core.unit.world import change, log, relating, sight
 from tinkwell.core.unit.world.charm import Charm, Role
 from tinkwell.core.unit.world.state import Application, State, Storage, Unit

@@ -1,7 +1,7 @@
 """What a unit sees of a world: the view that its next event is found by."""
 
-from tinkwell.core.unit import relation as rule
 from tinkwell.core.unit.kinds import EventKind, Life, Membership
+from tinkwell.core.unit.resolver import relation as rule
 from tinkwell.core.unit.view import MemberView, RelationView, View
 from tinkwell.core.unit.world.state import Application, Relation, State, Unit
 

@@ -7,10 +7,11 @@ try every order of requests and commits, charms are tested without a server, and
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from tinkwell.core import errors
-from tinkwell.core.unit import effect, resolve
+from tinkwell.core.unit import effect
 from tinkwell.core.unit.invariant import Violation, audit
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
 from tinkwell.core.unit.ledger import Ledger
+from tinkwell.core.unit.resolver import resolve
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 from tinkwell.core.unit.world import change, delivery, log, relating, request, sight

@@ -4,8 +4,9 @@ A leader stays for as long as the lease of its unit, and half a minute more, so 
 back as what it was; elected is somebody else only when that is over.
 """
 
-from tinkwell.core.unit import leadership, name
+from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import Life
+from tinkwell.core.unit.resolver import leadership
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import leader as store

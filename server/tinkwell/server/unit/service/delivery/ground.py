@@ -2,8 +2,8 @@
 
 import json
 
-from tinkwell.core.unit.explanation import Ground
 from tinkwell.core.unit.kinds import EventKind, Leaving
+from tinkwell.core.unit.resolver.explanation import Ground
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.unit.store.delivery import Loaded
 

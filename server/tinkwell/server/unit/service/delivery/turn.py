@@ -5,13 +5,13 @@ A turn looks at the unit once for each event, by one statement, since what one e
 
 import dataclasses
 
-from tinkwell.core.unit import change, explanation, sight
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, Verdict
 from tinkwell.core.unit.ledger import NOTHING_WRITTEN, Ledger, Written
-from tinkwell.core.unit.resolve import awaits_leader, next_event
+from tinkwell.core.unit.resolver import change, explanation, sight
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.resolve import awaits_leader, next_event
+from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.unit_event import UnitEvent
-from tinkwell.core.unit.verdict import verdict
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.service.delivery import answer, ground, pause
 from tinkwell.server.unit.service.delivery.record import Grant, GrantedEvent, Next, NoEvent, Why

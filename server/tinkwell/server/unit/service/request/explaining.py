@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tinkwell.core.unit.advance import advance
-from tinkwell.core.unit.explanation import upcoming
 from tinkwell.core.unit.kinds import EventState, Life, Phase
 from tinkwell.core.unit.record import Event, Notice, Unit
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.explanation import upcoming
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.removing import missing

@@ -12,7 +12,7 @@ from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import ALIASES, EventKind, Life
 from tinkwell.core.unit.record import Application, Event, Notice, Relation, Storage, Unit
-from tinkwell.core.unit.resolve import awaits_leader, next_event
+from tinkwell.core.unit.resolver.resolve import awaits_leader, next_event
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.closed_object import nearest
 from tinkwell.server.database.database import Database

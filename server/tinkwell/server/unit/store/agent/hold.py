@@ -6,7 +6,7 @@ import asyncpg
 
 from tinkwell.core.lease import lease
 from tinkwell.core.unit.kinds import EventKind, EventState
-from tinkwell.core.unit.leadership import GRACE_SECONDS
+from tinkwell.core.unit.resolver.leadership import GRACE_SECONDS
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.agent.wake import Found, Serving
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tinkwell.core.unit.leadership import Candidate
+from tinkwell.core.unit.resolver.leadership import Candidate
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.agent.hold import HAS_LEADER
 

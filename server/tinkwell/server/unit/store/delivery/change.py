@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from tinkwell.core.unit import change
+from tinkwell.core.unit.resolver import change
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.delivery.look_again import LookAgain, look_again
 

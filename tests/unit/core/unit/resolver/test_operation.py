@@ -25,10 +25,10 @@ from unit.core.unit_life import (
     view,
 )
 
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventKind, Membership, Profile
 from tinkwell.core.unit.ledger import Ledger, RelationLedger, Requests, Written
-from tinkwell.core.unit.resolve import next_event
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.resolve import next_event
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import RelationView, View
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tinkwell.core.unit.kinds import Life
-from tinkwell.core.unit.leadership import GRACE_SECONDS, Candidate, elect, may_lead, remaining_seconds
+from tinkwell.core.unit.resolver.leadership import GRACE_SECONDS, Candidate, elect, may_lead, remaining_seconds
 
 
 def candidate(unit: str, *, is_started: bool = True, is_live: bool = True) -> Candidate:

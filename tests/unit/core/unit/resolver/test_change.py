@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from unit.core.unit_life import ALIVE, DYING, V1, V2, view
 
-from tinkwell.core.unit import change
-from tinkwell.core.unit.change import committed, ended, granted, withdrawn
 from tinkwell.core.unit.kinds import EventKind, Phase
+from tinkwell.core.unit.resolver import change
+from tinkwell.core.unit.resolver.change import committed, ended, granted, withdrawn
 from tinkwell.core.unit.unit_event import Seen, UnitEvent
 from tinkwell.core.unit.view import View
 

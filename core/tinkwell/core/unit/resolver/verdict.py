@@ -13,9 +13,9 @@
 What is second of a forced pair or chain is judged by the first row alone. An event whose ground stands is tried again.
 """
 
-from tinkwell.core.unit import relation
 from tinkwell.core.unit.kinds import EventKind, Life, Verdict
 from tinkwell.core.unit.ledger import Ledger
+from tinkwell.core.unit.resolver import relation
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 

@@ -18,10 +18,10 @@ from unit.core.unit_life import (
     view,
 )
 
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventKind, StepKind
 from tinkwell.core.unit.ledger import Ledger, SetupStep
-from tinkwell.core.unit.resolve import awaits_leader, is_owed_nothing, next_event
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.resolve import awaits_leader, is_owed_nothing, next_event
 from tinkwell.core.unit.view import View
 
 NEW = Ledger()

@@ -22,9 +22,10 @@ The event comes with what an attempt that is granted now will see.
 
 from collections.abc import Iterator
 
-from tinkwell.core.unit import name, relation, sight
+from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import EventKind, Life, StepKind
 from tinkwell.core.unit.ledger import Ledger, SetupStep
+from tinkwell.core.unit.resolver import relation, sight
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import RelationView, View
 

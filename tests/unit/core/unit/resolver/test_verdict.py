@@ -8,9 +8,9 @@ from unit.core.unit_life import ALIVE, DYING, STARTED, V1, V2, member, members, 
 
 from tinkwell.core.unit.kinds import EventKind, Life, Membership, Verdict
 from tinkwell.core.unit.ledger import Ledger
-from tinkwell.core.unit.sight import sighted
+from tinkwell.core.unit.resolver.sight import sighted
+from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.unit_event import Seen, UnitEvent
-from tinkwell.core.unit.verdict import verdict
 from tinkwell.core.unit.view import View
 
 RETRY, SKIP, WITHDRAW = Verdict

@@ -2,7 +2,7 @@
 
 from unit.core.unit_life import STARTED, V2, view
 
-from tinkwell.core.unit.explanation import upcoming
+from tinkwell.core.unit.resolver.explanation import upcoming
 
 
 def test_what_comes_is_told_in_order_up_to_a_bound() -> None:

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.core.unit_life import ALIVE, DYING, V1, V2
 
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import MEANINGS, EventKind, Membership, Phase, Profile, Verdict
 from tinkwell.core.unit.ledger import Ledger, Requests
-from tinkwell.core.unit.resolve import is_owed_nothing, next_event
+from tinkwell.core.unit.resolver.advance import advance
+from tinkwell.core.unit.resolver.resolve import is_owed_nothing, next_event
+from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.unit_event import UnitEvent
-from tinkwell.core.unit.verdict import verdict
 from tinkwell.core.unit.view import MemberView, RelationView, View
 
 MOST = 200

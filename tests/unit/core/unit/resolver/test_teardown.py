@@ -19,10 +19,10 @@ from unit.core.unit_life import (
     view,
 )
 
-from tinkwell.core.unit.explanation import Ground, ground
 from tinkwell.core.unit.kinds import EventKind, Leaving, Reason
 from tinkwell.core.unit.ledger import Ledger
-from tinkwell.core.unit.resolve import is_owed_nothing, next_event
+from tinkwell.core.unit.resolver.explanation import Ground, ground
+from tinkwell.core.unit.resolver.resolve import is_owed_nothing, next_event
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import MemberView, View
 

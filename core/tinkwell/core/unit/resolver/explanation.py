@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from tinkwell.core.unit import resolve
-from tinkwell.core.unit.advance import advance
 from tinkwell.core.unit.kinds import EventKind, Leaving, Life, Reason
 from tinkwell.core.unit.ledger import Ledger
+from tinkwell.core.unit.resolver import resolve
+from tinkwell.core.unit.resolver.advance import advance
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 
