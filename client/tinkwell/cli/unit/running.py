@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from tinkwell.cli import failure
-from tinkwell.cli.shell import session
-from tinkwell.cli.unit import option
+from tinkwell.cli.shell import output, session
+from tinkwell.cli.unit import machine, option
 from tinkwell.cli.unit.source import loaded
 
 if TYPE_CHECKING:
-    from tinkwell.charm.agent.agent import Agent
+    from tinkwell.charm.agent.agent import Agent, Wanted
     from tinkwell.client import Client
 
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     "machines",
     multiple=True,
     metavar="HARDWARE",
-    help="Serve the units on this machine, by its id. Repeatable. [default: those that are placed anywhere]",
+    help="Serve the units on this machine: its hostname, an address or its id. Repeatable. "
+    "[default: those that are placed anywhere]",
 )
 @click.option(
     "--state-dir",
@@ -52,13 +53,32 @@ async def run(
     from tinkwell.charm import CharmError  # it costs start-up time, see main
     from tinkwell.charm.agent.agent import Agent, Wanted
 
-    wanted = Wanted(application=application, namespace=namespace, machines=machines)
     charm_class = loaded(program)
+    served = await machine.ids(client, machines)
+    wanted = Wanted(application=application, namespace=namespace, machines=tuple(served))
     try:
         agent = Agent(client, charm_class, wanted, state_dir or _default_folder(namespace, application))
     except (CharmError, OSError) as error:
         raise failure.Failure(str(error)) from error
+    await _say_what_is_awaited(client, wanted, machines)
     await _until_stopped(agent)
+
+
+async def _say_what_is_awaited(client: "Client", wanted: "Wanted", machines: tuple[str, ...]) -> None:
+    """Say which units the agent waits for, where there is none yet that it may serve; they may come at any time."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    name, where = wanted.application, wanted.namespace
+    try:
+        await client.applications.get(name, namespace=where)
+    except errors.NotFound:
+        output.note(f"There is no application {name} in namespace {where} yet; this agent waits for one of that name.")
+        return
+    async for unit in client.applications.units(name, namespace=where):
+        if unit.anywhere if wanted.anywhere else unit.machine in ("", *wanted.machines):
+            return
+    place = "anywhere" if wanted.anywhere else f"on machine {' or '.join(machines)}"
+    output.note(f"No unit of {name} is placed {place} yet; this agent waits for one.")
 
 
 async def _until_stopped(agent: "Agent") -> None:

@@ -48,6 +48,13 @@ def test_what_is_no_program_is_said_in_a_sentence(cli: CommandLine, program: str
     assert "has no class Page" in cli.fails("unit", "run", f"{program}:Page", "--application", "web")
 
 
+def test_the_folder_of_a_program_is_told_from_that_of_a_charm(cli: CommandLine, program: str) -> None:
+    folder = Path(program).parent
+    assert cli.fails("app", "deploy", "web", str(folder)) == (
+        f"Error: {folder}: has no charm.yaml; a charm that is a program is named by its file: {program}\n"
+    )
+
+
 def test_a_folder_serves_one_agent(cli: CommandLine, program: str, tmp_path: Path) -> None:
     folder = AgentFolder.open(tmp_path / "state")
     run = ("unit", "run", program, "--application", "web", "--state-dir", str(tmp_path / "state"))

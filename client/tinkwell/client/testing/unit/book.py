@@ -119,6 +119,14 @@ class Room:
         for entry in entries:
             self._tell(entry, actor)
 
+    def retry_now(self, unit: str) -> None:
+        """Have the failed event of a unit be tried again at once."""
+        running, now = self.unit(unit).running, self.now()
+        assert running is not None
+        self.retry_at[unit] = now
+        stamp = self._stamps[running.id]
+        self._stamps[running.id] = dataclasses.replace(stamp, version=stamp.version + 1, updated_at=now)
+
     def unit_of(self, unit_id: str) -> WorldUnit | None:
         """Return a unit by its id; None for one that is gone."""
         return next((unit for unit in self.world.units.values() if unit.id == unit_id and unit.life != "DEAD"), None)

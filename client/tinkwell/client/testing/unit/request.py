@@ -182,7 +182,7 @@ class Requests:
         if request.skip:
             room.world.skip(found.name, actor="test")
         else:
-            room.retry_at[found.name] = room.now()
+            room.retry_now(found.name)
         room.tell()
         return room, found.name
 
@@ -219,6 +219,12 @@ class Requests:
             found.is_kept = bool(found.machine)  # what is on no machine has nowhere to stay
         room.tell()
         return room, request.storage
+
+    def remove_storage(self, request: pb.RemoveStorageRequest) -> None:
+        """Forget a storage that no unit has."""
+        room = self._book.room(request.namespace)
+        room.world.remove_storage(request.storage)
+        room.tell()
 
     def _made(self, id_: str) -> tuple[Room, str] | None:
         for room in self._book.rooms.values() if id_ else ():

@@ -96,6 +96,10 @@ class World:
         """Have a storage leave its unit; it stays, free."""
         request.detach(self._state, storage, actor=actor)
 
+    def remove_storage(self, storage: str) -> None:
+        """Forget a storage that no unit has."""
+        request.remove_storage(self._state, storage)
+
     def request(self, unit: str, kind: EventKind) -> None:
         """Ask for `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
         request.request(self._state, self._state.unit(unit), kind)
