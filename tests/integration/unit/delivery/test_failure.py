@@ -4,6 +4,7 @@ import grpc
 
 from support import edge
 from support.unit_site import Site, bag
+from tinkwell.api.v1 import application_service_pb2 as application_pb
 from tinkwell.api.v1 import unit_service_pb2 as pb
 
 IN_ERROR = pb.NO_EVENT_REASON_IN_ERROR
@@ -26,7 +27,33 @@ async def test_a_failed_event_waits_and_is_tried_again(site: Site) -> None:
     assert (again.kind, again.attempt, again.ordinal) == ("install", 2, 1)
     await agent.commit(unit)
     assert (await site.told(unit))[0] == "install COMMITTED"
-    assert await site.sql.fetchval("SELECT status_name FROM unit") == "maintenance"
+    assert await site.sql.fetchval("SELECT status_name FROM unit") == "waiting"
+
+
+async def test_what_a_charm_says_of_itself_is_kept_while_its_unit_is_in_error(site: Site) -> None:
+    async def shown() -> tuple[str, str]:
+        return tuple(await site.sql.fetchrow("SELECT status_name, status_message FROM unit"))
+
+    async def say(name: str, message: str) -> None:
+        status = application_pb.UnitStatus(name=name, message=message)
+        await agent.stub.SetStatus(pb.SetStatusRequest(lease_token=agent.token, unit_id=unit, status=status))
+
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    agent = await site.agent()
+    await agent.next(unit)
+    await say("blocked", "no disk")
+    await agent.fail(unit, "exit 1")
+    assert await shown() == ("error", "install: exit 1")
+    await site.retry_now()
+    await agent.next(unit)
+    assert await shown() == ("blocked", "no disk")
+    await agent.fail(unit, "exit 2")
+    await say("maintenance", "copying")
+    assert await shown() == ("error", "install: exit 2")
+    await site.retry_now()
+    await agent.next(unit)
+    assert await shown() == ("maintenance", "copying")
 
 
 async def test_where_nothing_is_retried_a_failed_event_waits_for_somebody(site: Site) -> None:
