@@ -59,6 +59,7 @@ def grant(source: pb.Grant) -> Grant:
         application_status=message.status(source.application_status),
         machine=source.machine,
         addresses=tuple(source.addresses),
+        remote=message.bag(source.remote) if source.HasField("remote") else None,
     )
 
 

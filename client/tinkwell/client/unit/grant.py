@@ -68,7 +68,8 @@ class Grant:
 
     `timeout_seconds` from now on the attempt has to have ended. `charm` is the digest of what has to run it. `config`
     has each option with what is set or its default. `storages` are names, each with whether the unit was told of it.
-    `machine` is the id of its hardware, and `addresses` are those of that.
+    `machine` is the id of its hardware, and `addresses` are those of that. `remote` is the bag that the event tells of,
+    if it came with the grant; else `read_bag` has it.
     """
 
     event: UnitEvent
@@ -92,3 +93,4 @@ class Grant:
     application_status: UnitStatus = field(default_factory=UnitStatus)
     machine: str = ""
     addresses: tuple[str, ...] = ()
+    remote: Bag | None = None
