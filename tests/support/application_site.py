@@ -143,6 +143,7 @@ async def open_site(database_url: str) -> AsyncIterator[Site]:
     holders: dict[str, Holder] = {WORKFLOW: MachineHolds(database), OPERATION: OperationHolds()}
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     agents = AgentService(database, interval_seconds=1)
+    leases.on_end.append(agents.hand_back)
     service = ApplicationService(database, agents.reaping.run)
     watches = cast("Watches", _NoWatches())
 

@@ -26,6 +26,8 @@ from tinkwell.provisioner.unit.host import Host
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE = 1_000
+# An agent that stops takes so long at most to say so of each event that runs.
+HAND_BACK_SECONDS = 2.0
 # What the end of an attempt is answered where the event has ended otherwise, or is to be heard again.
 ENDED = (errors.CommitRefused, errors.IllegalTransition, errors.NotFound)
 
@@ -204,6 +206,20 @@ async def next_event(host: Host, unit_id: str) -> Granted | NoEvent:
         return _held(await host.api.next_event(token, unit_id), asked_at)
 
     return await host.call(ask, what="get the next event of a unit")
+
+
+async def hand_back(host: Host, given: Granted) -> None:
+    """Say that an attempt was ended because this agent stops, unless its outcome is on the disk. It is tried once."""
+    event = given.grant.event
+    if await asyncio.to_thread(host.outcomes.find, given.grant.unit_id) is not None:
+        return
+    try:
+        async with asyncio.timeout(HAND_BACK_SECONDS):
+            token = await host.lease.token()
+            await host.api.fail(token, event.id, event.attempt, "its agent stops", is_handed_back=True)
+    except (TimeoutError, errors.Error) as error:
+        # It is lost then, as where nobody could say so.
+        logger.info("an event is not handed back", extra={"event": event.id, "cause": str(error)})
 
 
 async def commit(host: Host, outcome: Outcome) -> Granted | NoEvent:

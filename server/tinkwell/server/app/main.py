@@ -215,6 +215,7 @@ class _Server:
             operations=release.operations,
         )
         self._units = UnitRooms(database, self._log.watches, watches, lease_seconds=settings.lease_seconds)
+        lease.service.on_end.append(self._units.agents.hand_back)
         event = EventRoom(database, watches)
         self._rooms: Sequence[Room] = (hardware, template, workflow, release, lease, *self._units.rooms, event)
         self._tink: Edge | None = None

@@ -147,6 +147,10 @@ class World:
         """Say that nobody knows what became of the attempt that a unit runs; after the second one it has failed."""
         delivery.lose(self._state, self._state.unit(unit))
 
+    def hand_back(self, unit: str) -> None:
+        """Say that the agent of a unit has ended the attempt because it stops: the next grant makes another one."""
+        delivery.hand_back(self._state, self._state.unit(unit))
+
     def silence(self, unit: str) -> None:
         """Say that a unit's agent has not been alive for so long that a leader's term is over."""
         self._state.unit(unit).is_heard = False

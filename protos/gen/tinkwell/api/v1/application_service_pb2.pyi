@@ -578,7 +578,7 @@ class Unit(_message.Message):
     charm: _builtins.str
     """charm is the digest of what the unit runs, which after a refresh is behind that of its application."""
     is_agent_alive: _builtins.bool
-    """is_agent_alive: an agent that serves the unit has a lease that is alive."""
+    """is_agent_alive: the agent that serves the unit has a lease that is alive, or one that takes it while none ever did."""
     version: _builtins.int
     last_ordinal: _builtins.int
     """last_ordinal is that of its newest event, 0 before the first."""

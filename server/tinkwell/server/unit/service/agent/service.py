@@ -5,8 +5,9 @@ import logging
 import random
 
 from tinkwell.core import errors
-from tinkwell.server.database.database import Database
+from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.overdue import Overdue
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.agent.rounds import Rounds
 from tinkwell.server.unit.service.agent.serving import ServingService
@@ -14,6 +15,7 @@ from tinkwell.server.unit.service.agent.telling import Telling
 from tinkwell.server.unit.service.agent.wake import Wakes
 from tinkwell.server.unit.service.delivery.committing import Committing
 from tinkwell.server.unit.service.delivery.granting import Granting
+from tinkwell.server.unit.store import delivery
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +33,12 @@ class AgentService:
         self.granting = Granting(database, elections, self.reaping)
         self.committing = Committing(database, self.reaping)
         self.telling = Telling(database)
-        self.rounds = Rounds(elections, self.reaping, self.wakes, interval_seconds=interval_seconds)
+        overdue = Overdue(database)
+        self.rounds = Rounds(elections, self.reaping, self.wakes, overdue, interval_seconds=interval_seconds)
+
+    async def hand_back(self, transaction: Transaction, lease_token: int) -> None:
+        """Let what runs under a lease that its owner ends be made again, as nothing that was lost."""
+        await delivery.hand_back(transaction, lease_token)
 
     async def run(self) -> None:
         """Name units that may have something due until cancelled."""

@@ -86,14 +86,27 @@ class Committing:
         return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
 
     async def fail(
-        self, event_id: str, attempt: int, *, message: str, is_lost: bool, lease_token: int, actor: str
+        self,
+        event_id: str,
+        attempt: int,
+        *,
+        message: str,
+        is_lost: bool,
+        is_handed_back: bool,
+        lease_token: int,
+        actor: str,
     ) -> Next:
-        """End an attempt without success. One that is lost is made again at once, for the first time in a row."""
-        asked = _parse(_Attempt(event_id, attempt, lease_token))
+        """End an attempt without success. One that is lost is made again at once, for the first time in a row.
+
+        One that is handed back is made again by whoever is next, as often as that comes.
+        """
+        asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_handed_back))
         message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
 
         async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> None:
-            if is_lost:
+            if is_handed_back:
+                await turn.give_up(flight, lease_token=delivery.HANDED_BACK)
+            elif is_lost:
                 await turn.give_up(flight)
             else:
                 await turn.fail(looked.loaded, flight, message=message)
