@@ -60,11 +60,11 @@ async def run(
         agent = Agent(client, charm_class, wanted, state_dir or _default_folder(namespace, application))
     except (CharmError, OSError) as error:
         raise failure.Failure(str(error)) from error
-    await _say_what_is_awaited(client, wanted, machines)
+    await say_what_is_awaited(client, wanted, machines)
     await _until_stopped(agent)
 
 
-async def _say_what_is_awaited(client: "Client", wanted: "Wanted", machines: tuple[str, ...]) -> None:
+async def say_what_is_awaited(client: "Client", wanted: "Wanted", machines: tuple[str, ...]) -> None:
     """Say which units the agent waits for, where there is none yet that it may serve; they may come at any time."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
@@ -75,7 +75,7 @@ async def _say_what_is_awaited(client: "Client", wanted: "Wanted", machines: tup
         output.note(f"There is no application {name} in namespace {where} yet; this agent waits for one of that name.")
         return
     async for unit in client.applications.units(name, namespace=where):
-        if unit.anywhere if wanted.anywhere else unit.machine in ("", *wanted.machines):
+        if unit.anywhere == wanted.anywhere and (unit.anywhere or unit.machine in ("", *wanted.machines)):
             return
     place = "anywhere" if wanted.anywhere else f"on machine {' or '.join(machines)}"
     output.note(f"No unit of {name} is placed {place} yet; this agent waits for one.")
