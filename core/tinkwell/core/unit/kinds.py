@@ -123,10 +123,14 @@ class Membership(StrEnum):
 
 
 class CharmKind(StrEnum):
-    """What a charm is: a program that is written with the library, or executables in a folder `hooks`."""
+    """What a charm is: a program that is written with the library, or executables in a folder `hooks`.
+
+    OPS is one that was written for Juju, with the framework ops or with hooks.
+    """
 
     NATIVE = "NATIVE"
     SCRIPTS = "SCRIPTS"
+    OPS = "OPS"
 
 
 class StepKind(StrEnum):
