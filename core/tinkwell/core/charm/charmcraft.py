@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection, Mapping
 
 from tinkwell.core import errors
-from tinkwell.core.value import check, yaml_file
+from tinkwell.core.value import check
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
+from tinkwell.core.value.yaml import file as yaml_file
 
 CHARMCRAFT_YAML = "charmcraft.yaml"
 METADATA_YAML = "metadata.yaml"

@@ -15,9 +15,10 @@ from tinkwell.core.charm.charmcraft import ACTIONS_YAML, CHARMCRAFT_YAML, CONFIG
 from tinkwell.core.charm.reader import Reader
 from tinkwell.core.charm.record import Manifest, Resource
 from tinkwell.core.unit.kinds import CharmKind
-from tinkwell.core.value import check, parse, yaml_file
+from tinkwell.core.value import check, parse
 from tinkwell.core.value.closed_object import nearest
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonValue
+from tinkwell.core.value.yaml import file as yaml_file
 
 CHARM_YAML = "charm.yaml"
 FILES = (CHARM_YAML, METADATA_YAML, CHARMCRAFT_YAML)
