@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tinkwell.core import errors
 from tinkwell.core.charm.record import Option, OptionType
+from tinkwell.core.unit import secret
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.closed_object import nearest
 from tinkwell.core.value.document import JsonObject, JsonValue
@@ -19,7 +20,6 @@ MAX_INTEGER = 2**63 - 1
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_SECRET = re.compile(r"(?:secret:(?://[^/\s]{1,100}/)?)?([0-9a-v]{20})")
 _FLAGS = {"true": True, "false": False}
 NEEDED = {
     OptionType.STRING: "text",
@@ -85,10 +85,7 @@ def parse_value(field: str, given: JsonValue, option: Option) -> JsonValue:
 
 def _secret(field: str, text: str) -> str:
     """Return the name of a secret as charms know it, or an empty text for none."""
-    if text and not (found := _SECRET.fullmatch(text)):
-        sentence = f"must be {NEEDED[OptionType.SECRET]}; tinkwell secret list has them"
-        raise errors.InvalidField.of(field, f"{parse.show(text)} {sentence}")
-    return f"secret:{found[1]}" if text and found else ""
+    return secret.uri(secret.parse_uri(field, text)) if text else ""
 
 
 def as_number(value: JsonValue) -> int | decimal.Decimal:
