@@ -31,6 +31,7 @@ def app() -> None:
 @click.option("-u", "--units", type=click.IntRange(min=0), default=1, show_default=True, help="How many units.")
 @click.option("--config", "assignments", multiple=True, metavar="NAME=VALUE", help="Set an option. Repeatable.")
 @click.option("--config-file", type=click.Path(), metavar="FILE|-", help="Options as YAML.")
+@option.resources
 @option.machines
 @option.storage
 @click.option("--profile", type=shell_option.Member(Profile), help="Which events there are. [default: the charm's]")
@@ -45,6 +46,7 @@ async def deploy(
     units: int,
     assignments: tuple[str, ...],
     config_file: str | None,
+    resources: tuple[str, ...],
     places: tuple[str, ...],
     storages: tuple[str, ...],
     profile: Profile | None,
@@ -56,7 +58,7 @@ async def deploy(
     with refused(charm):
         made = await client.applications.deploy(
             name,
-            charm_of(charm),
+            charm_of(charm, resources),
             units=units,
             config=option.settings(assignments, config_file),
             storage=option.counts(storages),
