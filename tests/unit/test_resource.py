@@ -50,6 +50,7 @@ PARTS_OF_UNIT = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
+    ResourceType.TASK,
 )
 ROOM_OF = (
     {kind: kind.lower() for kind in KINDS}
