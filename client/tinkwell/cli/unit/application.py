@@ -7,7 +7,7 @@ import rich_click as click
 from tinkwell.cli.event import watching
 from tinkwell.cli.shell import command, duration, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import line, option, settling
+from tinkwell.cli.unit import line, option, settling, task
 from tinkwell.cli.unit.source import charm_of, refused
 from tinkwell.core.unit.kinds import Profile
 
@@ -23,6 +23,9 @@ _OPTION_HEADER = ("OPTION", "VALUE", "SOURCE", "TYPE", "DESCRIPTION")
 @click.group(cls=command.Group)
 def app() -> None:
     """Applications: charms that run as units, related to each other."""
+
+
+app.add_command(task.actions)
 
 
 @app.command()

@@ -97,7 +97,7 @@ def files_of(resources: Iterable[str]) -> dict[str, Path]:
     """Read what `--resource` says."""
     found = {}
     for each in resources:
-        key, equals, file = each.partition("=")
+        key, _, file = each.partition("=")
         if not key or not file:
             raise click.UsageError(f"--resource: {each!r} is not NAME=FILE, such as site=site.zip")
         found[key] = Path(file)

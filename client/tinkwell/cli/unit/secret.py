@@ -279,7 +279,10 @@ def _row(found: "Secret") -> tuple[str, ...]:
 
 
 def _fields(found: "Secret") -> list[tuple[str, str]]:
-    granted = (f"{each.unit or each.application}{f' (relation {each.relation})' if each.relation else ''}" for each in found.grants)
+    granted = (
+        f"{each.unit or each.application}{f' (relation {each.relation})' if each.relation else ''}"
+        for each in found.grants
+    )
     return [
         ("SECRET", f"secret:{found.name}"),
         ("NAMESPACE", found.namespace),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tinkwell.client import Client, Task
 
 _HEADER = ("TASK", "UNIT", "WHAT", "STATE", "ASKED FOR", "SECONDS", "MESSAGE")
+_ACTION_HEADER = ("ACTION", "PARAMETERS", "DESCRIPTION")
 LEADER = "leader"
 _WORD_CHARACTERS = 60
 _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
@@ -120,6 +121,22 @@ async def exec_(
     await follow(client, asked, is_waited_for=wait, chosen=output_format)
 
 
+@click.command(cls=command.Command)
+@option.application
+@option.namespace
+@shell_option.object_format
+@session.connected
+async def actions(client: "Client", name: str, namespace: str, output_format: output.Format) -> None:
+    """List what the units of an application can be asked to do, by `unit run`."""
+    found = await client.applications.get(name, namespace=namespace)
+    declared = (await client.applications.charm(found.charm)).actions
+    if output_format is output.Format.TABLE:
+        rows = ((each.name, " ".join(_parameters(each.parameters)), each.description) for each in declared)
+        output.table(_ACTION_HEADER, rows)
+    else:
+        output.objects(declared, output_format)
+
+
 def is_unit(text: str) -> bool:
     """Tell whether a text names a unit, or whichever unit of an application leads."""
     application, _, number = text.rpartition("/")
@@ -162,7 +179,9 @@ async def follow(client: "Client", asked: "Task", *, is_waited_for: bool, chosen
         _tell(found)
     if is_waited_for and found.state is not TaskState.SUCCEEDED:
         why = f": {found.message}" if found.message else ""
-        raise failure.Failure(f"{found.unit}: {_what(found)} {_ENDS[found.state]}{why}; see tinkwell task show {found.id}")
+        raise failure.Failure(
+            f"{found.unit}: {_what(found)} {_ENDS[found.state]}{why}; see tinkwell task show {found.id}"
+        )
 
 
 _ENDS = {
@@ -199,6 +218,12 @@ def _seconds(found: "Task") -> str:
     if found.started_at is None or found.finished_at is None:
         return ""
     return f"{(found.finished_at - found.started_at).total_seconds():.1f}"
+
+
+def _parameters(schema: dict[str, Any]) -> list[str]:
+    """Give the parameters of an action, those in brackets that need not be given."""
+    required = schema.get("required", [])
+    return [each if each in required else f"[{each}]" for each in schema.get("properties", {})]
 
 
 def _row(found: "Task") -> tuple[str, ...]:

@@ -44,6 +44,7 @@ class Task(Shaped):
     actor: str = ""
     version: int = 0
     created_at: datetime | None = None
+    updated_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
