@@ -31,6 +31,8 @@ class _CharmKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CharmKind.V
     """NATIVE is a program that uses the library tinkwell.charm."""
     CHARM_KIND_SCRIPTS: _CharmKind.ValueType  # 2
     """SCRIPTS are programs in the folder hooks, one for each event."""
+    CHARM_KIND_OPS: _CharmKind.ValueType  # 3
+    """OPS is a charm that was written for Juju with the framework ops, or with hooks and a metadata.yaml."""
 
 class CharmKind(_CharmKind, metaclass=_CharmKindEnumTypeWrapper): ...
 
@@ -39,6 +41,8 @@ CHARM_KIND_NATIVE: CharmKind.ValueType  # 1
 """NATIVE is a program that uses the library tinkwell.charm."""
 CHARM_KIND_SCRIPTS: CharmKind.ValueType  # 2
 """SCRIPTS are programs in the folder hooks, one for each event."""
+CHARM_KIND_OPS: CharmKind.ValueType  # 3
+"""OPS is a charm that was written for Juju with the framework ops, or with hooks and a metadata.yaml."""
 Global___CharmKind: _TypeAlias = CharmKind  # noqa: Y015
 
 class _UnitProfile:
@@ -180,6 +184,54 @@ UNIT_REQUEST_COLLECT_METRICS: UnitRequest.ValueType  # 3
 """COLLECT_METRICS asks for collect-metrics."""
 Global___UnitRequest: _TypeAlias = UnitRequest  # noqa: Y015
 
+class _TaskKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TaskKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TASK_KIND_UNSPECIFIED: _TaskKind.ValueType  # 0
+    TASK_KIND_ACTION: _TaskKind.ValueType  # 1
+    """ACTION is one of the charm's own."""
+    TASK_KIND_EXEC: _TaskKind.ValueType  # 2
+    """EXEC is a command that is run in the charm's folder, which a server has to allow."""
+
+class TaskKind(_TaskKind, metaclass=_TaskKindEnumTypeWrapper): ...
+
+TASK_KIND_UNSPECIFIED: TaskKind.ValueType  # 0
+TASK_KIND_ACTION: TaskKind.ValueType  # 1
+"""ACTION is one of the charm's own."""
+TASK_KIND_EXEC: TaskKind.ValueType  # 2
+"""EXEC is a command that is run in the charm's folder, which a server has to allow."""
+Global___TaskKind: _TypeAlias = TaskKind  # noqa: Y015
+
+class _TaskState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TaskStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TASK_STATE_UNSPECIFIED: _TaskState.ValueType  # 0
+    TASK_STATE_PENDING: _TaskState.ValueType  # 1
+    TASK_STATE_RUNNING: _TaskState.ValueType  # 2
+    TASK_STATE_SUCCEEDED: _TaskState.ValueType  # 3
+    TASK_STATE_FAILED: _TaskState.ValueType  # 4
+    """FAILED: it says so itself, its program has failed, or its agent was lost. It left no effects."""
+    TASK_STATE_TIMEOUT: _TaskState.ValueType  # 5
+    TASK_STATE_CANCELLED: _TaskState.ValueType  # 6
+
+class TaskState(_TaskState, metaclass=_TaskStateEnumTypeWrapper): ...
+
+TASK_STATE_UNSPECIFIED: TaskState.ValueType  # 0
+TASK_STATE_PENDING: TaskState.ValueType  # 1
+TASK_STATE_RUNNING: TaskState.ValueType  # 2
+TASK_STATE_SUCCEEDED: TaskState.ValueType  # 3
+TASK_STATE_FAILED: TaskState.ValueType  # 4
+"""FAILED: it says so itself, its program has failed, or its agent was lost. It left no effects."""
+TASK_STATE_TIMEOUT: TaskState.ValueType  # 5
+TASK_STATE_CANCELLED: TaskState.ValueType  # 6
+Global___TaskState: _TypeAlias = TaskState  # noqa: Y015
+
 @_typing.final
 class Charm(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -198,6 +250,7 @@ class Charm(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    ACTIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     digest: _builtins.str
     """digest is "sha256:" and the SHA-256 of the package in hexadecimal digits."""
@@ -223,6 +276,8 @@ class Charm(_message.Message):
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """warnings are what of the manifest is not used."""
 
+    @_builtins.property
+    def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___CharmAction]: ...
     def __init__(
         self,
         *,
@@ -240,14 +295,43 @@ class Charm(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        actions: _abc.Iterable[Global___CharmAction] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "digest", b"digest", "endpoints", b"endpoints", "id", b"id", "kind", b"kind", "name", b"name", "options", b"options", "profile", b"profile", "size", b"size", "storages", b"storages", "summary", b"summary", "updated_at", b"updated_at", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "created_at", b"created_at", "digest", b"digest", "endpoints", b"endpoints", "id", b"id", "kind", b"kind", "name", b"name", "options", b"options", "profile", b"profile", "size", b"size", "storages", b"storages", "summary", b"summary", "updated_at", b"updated_at", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Charm: _TypeAlias = Charm  # noqa: Y015
+
+@_typing.final
+class CharmAction(_message.Message):
+    """CharmAction is what a charm can be asked to do."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    description: _builtins.str
+    parameters: _builtins.str
+    """parameters is a JSON schema of type object as text; empty for none."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        parameters: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "parameters", b"parameters"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CharmAction: _TypeAlias = CharmAction  # noqa: Y015
 
 @_typing.final
 class CharmEndpoint(_message.Message):
@@ -789,6 +873,7 @@ class UnitEvent(_message.Message):
     RETRY_AT_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     unit: _builtins.str
     kind: _builtins.str
@@ -837,6 +922,10 @@ class UnitEvent(_message.Message):
     def retry_at(self) -> _timestamp_pb2.Timestamp:
         """retry_at is when a failed event is tried again by itself; not set where it is not."""
 
+    @_builtins.property
+    def secret(self) -> Global___UnitEventSecret:
+        """secret is set for secret events alone."""
+
     def __init__(
         self,
         *,
@@ -864,14 +953,43 @@ class UnitEvent(_message.Message):
         retry_at: _timestamp_pb2.Timestamp | None = ...,
         name: _builtins.str = ...,
         version: _builtins.int = ...,
+        secret: Global___UnitEventSecret | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "finished_at", b"finished_at", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "finished_at", b"finished_at", "relation", b"relation", "retry_at", b"retry_at", "secret", b"secret", "seen", b"seen", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "deferred", b"deferred", "finished_at", b"finished_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "deferred", b"deferred", "finished_at", b"finished_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "secret", b"secret", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UnitEvent: _TypeAlias = UnitEvent  # noqa: Y015
+
+@_typing.final
+class UnitEventSecret(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is 20 characters of 0-9 and a-v."""
+    label: _builtins.str
+    """label is the one that the unit has given it."""
+    revision: _builtins.int
+    """revision that has expired or is not used any more, or that secret-changed tells of."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        label: _builtins.str = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "label", b"label", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnitEventSecret: _TypeAlias = UnitEventSecret  # noqa: Y015
 
 @_typing.final
 class UnitEventRelation(_message.Message):
@@ -1908,3 +2026,194 @@ class UnitLogLine(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UnitLogLine: _TypeAlias = UnitLogLine  # noqa: Y015
+
+@_typing.final
+class Task(_message.Message):
+    """Task is an action of a charm that is run on a unit, or a command."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    APPLICATION_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    UNIT_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    LOG_FIELD_NUMBER: _builtins.int
+    TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    STARTED_AT_FIELD_NUMBER: _builtins.int
+    FINISHED_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    application_id: _builtins.str
+    namespace: _builtins.str
+    unit: _builtins.str
+    kind: Global___TaskKind.ValueType
+    name: _builtins.str
+    """name of the action; empty for a command."""
+    parameters: _builtins.str
+    """parameters is a JSON object as text, with the defaults of the charm."""
+    state: Global___TaskState.ValueType
+    result: _builtins.str
+    """result is a JSON object as text."""
+    message: _builtins.str
+    """message says why it has not succeeded."""
+    timeout_seconds: _builtins.int
+    actor: _builtins.str
+    version: _builtins.int
+    @_builtins.property
+    def arguments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """arguments of a command."""
+
+    @_builtins.property
+    def log(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """log are the newest 1,000 lines that it has told."""
+
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def started_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def finished_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        application_id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        unit: _builtins.str = ...,
+        kind: Global___TaskKind.ValueType = ...,
+        name: _builtins.str = ...,
+        parameters: _builtins.str = ...,
+        arguments: _abc.Iterable[_builtins.str] | None = ...,
+        state: Global___TaskState.ValueType = ...,
+        result: _builtins.str = ...,
+        message: _builtins.str = ...,
+        log: _abc.Iterable[_builtins.str] | None = ...,
+        timeout_seconds: _builtins.int = ...,
+        actor: _builtins.str = ...,
+        version: _builtins.int = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        started_at: _timestamp_pb2.Timestamp | None = ...,
+        finished_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "finished_at", b"finished_at", "started_at", b"started_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "application_id", b"application_id", "arguments", b"arguments", "created_at", b"created_at", "finished_at", b"finished_at", "id", b"id", "kind", b"kind", "log", b"log", "message", b"message", "name", b"name", "namespace", b"namespace", "parameters", b"parameters", "result", b"result", "started_at", b"started_at", "state", b"state", "timeout_seconds", b"timeout_seconds", "unit", b"unit", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Task: _TypeAlias = Task  # noqa: Y015
+
+@_typing.final
+class RunTaskRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    UNIT_FIELD_NUMBER: _builtins.int
+    ACTION_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is optional; with it a repeated call is recognised."""
+    namespace: _builtins.str
+    unit: _builtins.str
+    """unit is a name such as web/0, or web/leader."""
+    action: _builtins.str
+    """action is the name of one, or empty where there are arguments of a command."""
+    parameters: _builtins.str
+    """parameters is a JSON object as text; empty for none."""
+    timeout_seconds: _builtins.int
+    """timeout_seconds from its start; 0 for the namespace's event_timeout_seconds."""
+    @_builtins.property
+    def arguments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """arguments of a command, its program first."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        unit: _builtins.str = ...,
+        action: _builtins.str = ...,
+        parameters: _builtins.str = ...,
+        arguments: _abc.Iterable[_builtins.str] | None = ...,
+        timeout_seconds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "arguments", b"arguments", "id", b"id", "namespace", b"namespace", "parameters", b"parameters", "timeout_seconds", b"timeout_seconds", "unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunTaskRequest: _TypeAlias = RunTaskRequest  # noqa: Y015
+
+@_typing.final
+class CancelTaskRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelTaskRequest: _TypeAlias = CancelTaskRequest  # noqa: Y015
+
+@_typing.final
+class GetTaskRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetTaskRequest: _TypeAlias = GetTaskRequest  # noqa: Y015
+
+@_typing.final
+class ListTasksRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    namespace: _builtins.str
+    name: _builtins.str
+    """name is that of a unit, or of an application for all its units."""
+    def __init__(
+        self,
+        *,
+        namespace: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListTasksRequest: _TypeAlias = ListTasksRequest  # noqa: Y015

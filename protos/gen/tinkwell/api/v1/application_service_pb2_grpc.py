@@ -168,6 +168,26 @@ class ApplicationServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.UnitLogsRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.UnitLogsResponse.FromString,
                 _registered_method=True)
+        self.RunTask = channel.unary_unary(
+                '/tinkwell.api.v1.ApplicationService/RunTask',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.RunTaskRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
+                _registered_method=True)
+        self.CancelTask = channel.unary_unary(
+                '/tinkwell.api.v1.ApplicationService/CancelTask',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.CancelTaskRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
+                _registered_method=True)
+        self.GetTask = channel.unary_unary(
+                '/tinkwell.api.v1.ApplicationService/GetTask',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.GetTaskRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
+                _registered_method=True)
+        self.ListTasks = channel.unary_stream(
+                '/tinkwell.api.v1.ApplicationService/ListTasks',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.ListTasksRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
+                _registered_method=True)
         self.Watch = channel.unary_stream(
                 '/tinkwell.api.v1.ApplicationService/Watch',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_event__service__pb2.WatchRequest.SerializeToString,
@@ -365,6 +385,34 @@ class ApplicationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RunTask(self, request, context):
+        """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The task
+        is run after the unit's start, also while an event of it has failed; it runs at most once, and is FAILED if it is lost.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelTask(self, request, context):
+        """CancelTask ends a task: at once where it waits; where it runs, its agent ends it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTask(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTasks(self, request, context):
+        """ListTasks streams the tasks of a unit or of an application's units, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Watch(self, request, context):
         """Watch streams the events of charms, applications, units, unit events, relations and storages. With the id of an
         application it streams those of its units, their events and their storages, too.
@@ -505,6 +553,26 @@ def add_ApplicationServiceServicer_to_server(servicer, server):
                     servicer.Logs,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.UnitLogsRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.UnitLogsResponse.SerializeToString,
+            ),
+            'RunTask': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunTask,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.RunTaskRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.SerializeToString,
+            ),
+            'CancelTask': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelTask,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.CancelTaskRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.SerializeToString,
+            ),
+            'GetTask': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTask,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.GetTaskRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.SerializeToString,
+            ),
+            'ListTasks': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListTasks,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.ListTasksRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.SerializeToString,
             ),
             'Watch': grpc.unary_stream_rpc_method_handler(
                     servicer.Watch,
@@ -1217,6 +1285,114 @@ class ApplicationService:
             '/tinkwell.api.v1.ApplicationService/Logs',
             tinkwell_dot_api_dot_v1_dot_application__service__pb2.UnitLogsRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_application__service__pb2.UnitLogsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunTask(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ApplicationService/RunTask',
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.RunTaskRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelTask(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ApplicationService/CancelTask',
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.CancelTaskRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTask(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ApplicationService/GetTask',
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.GetTaskRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTasks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tinkwell.api.v1.ApplicationService/ListTasks',
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.ListTasksRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.Task.FromString,
             options,
             channel_credentials,
             insecure,

@@ -79,6 +79,15 @@ class ApplicationServiceStub:
     """ListDeferred streams the notices that a unit's charm has deferred, in the order in which they are tried again."""
     Logs: _aio.UnaryStreamMultiCallable[_application_service_pb2.UnitLogsRequest, _application_service_pb2.UnitLogsResponse]
     """Logs streams the log lines of units, and with follow goes on until the caller ends it."""
+    RunTask: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RunTaskRequest, _application_service_pb2.Task]
+    """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The task
+    is run after the unit's start, also while an event of it has failed; it runs at most once, and is FAILED if it is lost.
+    """
+    CancelTask: _aio.UnaryUnaryMultiCallable[_application_service_pb2.CancelTaskRequest, _application_service_pb2.Task]
+    """CancelTask ends a task: at once where it waits; where it runs, its agent ends it."""
+    GetTask: _aio.UnaryUnaryMultiCallable[_application_service_pb2.GetTaskRequest, _application_service_pb2.Task]
+    ListTasks: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListTasksRequest, _application_service_pb2.Task]
+    """ListTasks streams the tasks of a unit or of an application's units, newest first."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
     """Watch streams the events of charms, applications, units, unit events, relations and storages. With the id of an
     application it streams those of its units, their events and their storages, too.
@@ -304,6 +313,39 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_application_service_pb2.UnitLogsRequest, _abc.AsyncIterator[_application_service_pb2.UnitLogsResponse]],
     ) -> _abc.AsyncIterator[_application_service_pb2.UnitLogsResponse]:
         """Logs streams the log lines of units, and with follow goes on until the caller ends it."""
+
+    @_abc_1.abstractmethod
+    def RunTask(
+        self,
+        request: _application_service_pb2.RunTaskRequest,
+        context: _aio.ServicerContext[_application_service_pb2.RunTaskRequest, _abc.Awaitable[_application_service_pb2.Task]],
+    ) -> _abc.Awaitable[_application_service_pb2.Task]:
+        """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The task
+        is run after the unit's start, also while an event of it has failed; it runs at most once, and is FAILED if it is lost.
+        """
+
+    @_abc_1.abstractmethod
+    def CancelTask(
+        self,
+        request: _application_service_pb2.CancelTaskRequest,
+        context: _aio.ServicerContext[_application_service_pb2.CancelTaskRequest, _abc.Awaitable[_application_service_pb2.Task]],
+    ) -> _abc.Awaitable[_application_service_pb2.Task]:
+        """CancelTask ends a task: at once where it waits; where it runs, its agent ends it."""
+
+    @_abc_1.abstractmethod
+    def GetTask(
+        self,
+        request: _application_service_pb2.GetTaskRequest,
+        context: _aio.ServicerContext[_application_service_pb2.GetTaskRequest, _abc.Awaitable[_application_service_pb2.Task]],
+    ) -> _abc.Awaitable[_application_service_pb2.Task]: ...
+
+    @_abc_1.abstractmethod
+    def ListTasks(
+        self,
+        request: _application_service_pb2.ListTasksRequest,
+        context: _aio.ServicerContext[_application_service_pb2.ListTasksRequest, _abc.AsyncIterator[_application_service_pb2.Task]],
+    ) -> _abc.AsyncIterator[_application_service_pb2.Task]:
+        """ListTasks streams the tasks of a unit or of an application's units, newest first."""
 
     @_abc_1.abstractmethod
     def Watch(

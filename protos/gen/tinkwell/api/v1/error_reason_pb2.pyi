@@ -79,6 +79,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
     ERROR_REASON_CHARM_REFUSED: _ErrorReason.ValueType  # 27
     """The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
+    ERROR_REASON_NOT_ALLOWED: _ErrorReason.ValueType  # 28
+    """The caller's role, or what a unit was granted, does not allow this. PERMISSION_DENIED."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -140,4 +142,6 @@ ERROR_REASON_COMMIT_REFUSED: ErrorReason.ValueType  # 26
 """An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
 ERROR_REASON_CHARM_REFUSED: ErrorReason.ValueType  # 27
 """The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
+ERROR_REASON_NOT_ALLOWED: ErrorReason.ValueType  # 28
+"""The caller's role, or what a unit was granted, does not allow this. PERMISSION_DENIED."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

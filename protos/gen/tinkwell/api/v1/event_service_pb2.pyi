@@ -47,6 +47,9 @@ class _ResourceTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resource
     """What a unit is told: its parent is the unit's application."""
     RESOURCE_TYPE_RELATION: _ResourceType.ValueType  # 17
     RESOURCE_TYPE_STORAGE: _ResourceType.ValueType  # 18
+    RESOURCE_TYPE_SECRET: _ResourceType.ValueType  # 19
+    RESOURCE_TYPE_TASK: _ResourceType.ValueType  # 20
+    """An action that is run on a unit, or a command: its parent is the unit's application."""
 
 class ResourceType(_ResourceType, metaclass=_ResourceTypeEnumTypeWrapper):
     """ResourceType says what an event is about."""
@@ -71,6 +74,9 @@ RESOURCE_TYPE_UNIT_EVENT: ResourceType.ValueType  # 16
 """What a unit is told: its parent is the unit's application."""
 RESOURCE_TYPE_RELATION: ResourceType.ValueType  # 17
 RESOURCE_TYPE_STORAGE: ResourceType.ValueType  # 18
+RESOURCE_TYPE_SECRET: ResourceType.ValueType  # 19
+RESOURCE_TYPE_TASK: ResourceType.ValueType  # 20
+"""An action that is run on a unit, or a command: its parent is the unit's application."""
 Global___ResourceType: _TypeAlias = ResourceType  # noqa: Y015
 
 class _EventType:
@@ -133,6 +139,11 @@ class _EventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventType.V
     EVENT_TYPE_UNIT_STATUS_CHANGED: _EventType.ValueType  # 46
     EVENT_TYPE_RELATION_CHANGED: _EventType.ValueType  # 47
     """An owner of a bag has changed it: the event has the keys, and nothing of what they say."""
+    EVENT_TYPE_TASK_STARTED: _EventType.ValueType  # 48
+    EVENT_TYPE_TASK_SUCCEEDED: _EventType.ValueType  # 49
+    EVENT_TYPE_TASK_FAILED: _EventType.ValueType  # 50
+    EVENT_TYPE_TASK_TIMEOUT: _EventType.ValueType  # 51
+    EVENT_TYPE_TASK_CANCELLED: _EventType.ValueType  # 52
 
 class EventType(_EventType, metaclass=_EventTypeEnumTypeWrapper):
     """EventType says what happened. A specific type replaces UPDATED."""
@@ -191,6 +202,11 @@ EVENT_TYPE_UNIT_EVENT_ABANDONED: EventType.ValueType  # 45
 EVENT_TYPE_UNIT_STATUS_CHANGED: EventType.ValueType  # 46
 EVENT_TYPE_RELATION_CHANGED: EventType.ValueType  # 47
 """An owner of a bag has changed it: the event has the keys, and nothing of what they say."""
+EVENT_TYPE_TASK_STARTED: EventType.ValueType  # 48
+EVENT_TYPE_TASK_SUCCEEDED: EventType.ValueType  # 49
+EVENT_TYPE_TASK_FAILED: EventType.ValueType  # 50
+EVENT_TYPE_TASK_TIMEOUT: EventType.ValueType  # 51
+EVENT_TYPE_TASK_CANCELLED: EventType.ValueType  # 52
 Global___EventType: _TypeAlias = EventType  # noqa: Y015
 
 @_typing.final

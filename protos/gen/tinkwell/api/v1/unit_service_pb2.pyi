@@ -6,9 +6,11 @@ isort:skip_file
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from tinkwell.api.v1 import application_service_pb2 as _application_service_pb2
+from tinkwell.api.v1 import secret_service_pb2 as _secret_service_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -244,6 +246,9 @@ class Grant(_message.Message):
     APPLICATION_STATUS_FIELD_NUMBER: _builtins.int
     MACHINE_FIELD_NUMBER: _builtins.int
     ADDRESSES_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
+    COMMITTED_ORDINAL_FIELD_NUMBER: _builtins.int
     timeout_seconds: _builtins.float
     """timeout_seconds from now the attempt has to have ended."""
     unit_id: _builtins.str
@@ -259,6 +264,10 @@ class Grant(_message.Message):
     config_version: _builtins.int
     machine: _builtins.str
     """machine is the id of the unit's hardware, and addresses are those of that; both are empty where it is on none."""
+    committed_ordinal: _builtins.int
+    """committed_ordinal is that of the unit's newest event that is COMMITTED, 0 for none. An agent that keeps files for its
+    charm beside the server's rows knows by it which version of them stands.
+    """
     @_builtins.property
     def event(self) -> _application_service_pb2.UnitEvent: ...
     @_builtins.property
@@ -283,6 +292,16 @@ class Grant(_message.Message):
     def application_status(self) -> _application_service_pb2.UnitStatus: ...
     @_builtins.property
     def addresses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def task(self) -> _application_service_pb2.Task:
+        """task is set, and event is not, where a task is to be run. It is committed with its id in place of an event's, and
+        attempt 1.
+        """
+
+    @_builtins.property
+    def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___GrantSecret]:
+        """secrets are those that the unit owns, and for the leader those of its application; then those that it has read."""
+
     def __init__(
         self,
         *,
@@ -307,14 +326,86 @@ class Grant(_message.Message):
         application_status: _application_service_pb2.UnitStatus | None = ...,
         machine: _builtins.str = ...,
         addresses: _abc.Iterable[_builtins.str] | None = ...,
+        task: _application_service_pb2.Task | None = ...,
+        secrets: _abc.Iterable[Global___GrantSecret] | None = ...,
+        committed_ordinal: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["application_status", b"application_status", "event", b"event", "leadership", b"leadership", "status", b"status"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_status", b"application_status", "event", b"event", "leadership", b"leadership", "status", b"status", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "application", b"application", "application_status", b"application_status", "charm", b"charm", "config", b"config", "config_version", b"config_version", "deferred", b"deferred", "event", b"event", "kind", b"kind", "leadership", b"leadership", "machine", b"machine", "namespace", b"namespace", "ports", b"ports", "profile", b"profile", "relations", b"relations", "state", b"state", "status", b"status", "storages", b"storages", "timeout_seconds", b"timeout_seconds", "unit", b"unit", "unit_id", b"unit_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "application", b"application", "application_status", b"application_status", "charm", b"charm", "committed_ordinal", b"committed_ordinal", "config", b"config", "config_version", b"config_version", "deferred", b"deferred", "event", b"event", "kind", b"kind", "leadership", b"leadership", "machine", b"machine", "namespace", b"namespace", "ports", b"ports", "profile", b"profile", "relations", b"relations", "secrets", b"secrets", "state", b"state", "status", b"status", "storages", b"storages", "task", b"task", "timeout_seconds", b"timeout_seconds", "unit", b"unit", "unit_id", b"unit_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Grant: _TypeAlias = Grant  # noqa: Y015
+
+@_typing.final
+class GrantSecret(_message.Message):
+    """GrantSecret is what a unit knows of a secret without its content."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    IS_OWNED_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    LATEST_FIELD_NUMBER: _builtins.int
+    TRACKED_FIELD_NUMBER: _builtins.int
+    ROTATION_FIELD_NUMBER: _builtins.int
+    ROTATES_AT_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    REVISIONS_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is 20 characters of 0-9 and a-v."""
+    owner: _builtins.str
+    """owner is the name of a unit or of an application, empty for a user's."""
+    is_owned: _builtins.bool
+    """is_owned: the unit may change it."""
+    label: _builtins.str
+    """label is the owner's for an owner, and else the one that this unit has given."""
+    description: _builtins.str
+    latest: _builtins.int
+    """latest is the newest revision; tracked the one that this unit reads, 0 where it has read none."""
+    tracked: _builtins.int
+    rotation: _secret_service_pb2.SecretRotation.ValueType
+    @_builtins.property
+    def rotates_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """expires_at is of the newest revision."""
+
+    @_builtins.property
+    def revisions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """revisions that are there, for an owner."""
+
+    @_builtins.property
+    def grants(self) -> _containers.RepeatedCompositeFieldContainer[_secret_service_pb2.SecretGrant]:
+        """grants, for an owner."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        owner: _builtins.str = ...,
+        is_owned: _builtins.bool = ...,
+        label: _builtins.str = ...,
+        description: _builtins.str = ...,
+        latest: _builtins.int = ...,
+        tracked: _builtins.int = ...,
+        rotation: _secret_service_pb2.SecretRotation.ValueType = ...,
+        rotates_at: _timestamp_pb2.Timestamp | None = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        revisions: _abc.Iterable[_builtins.int] | None = ...,
+        grants: _abc.Iterable[_secret_service_pb2.SecretGrant] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "rotates_at", b"rotates_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "expires_at", b"expires_at", "grants", b"grants", "id", b"id", "is_owned", b"is_owned", "label", b"label", "latest", b"latest", "owner", b"owner", "revisions", b"revisions", "rotates_at", b"rotates_at", "rotation", b"rotation", "tracked", b"tracked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GrantSecret: _TypeAlias = GrantSecret  # noqa: Y015
 
 @_typing.final
 class Leadership(_message.Message):
@@ -433,6 +524,7 @@ class CommitEventRequest(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     EFFECTS_FIELD_NUMBER: _builtins.int
     IS_LAST_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     event_id: _builtins.str
     attempt: _builtins.int
@@ -440,6 +532,10 @@ class CommitEventRequest(_message.Message):
     """is_last: nothing is granted after it, for the agent stops."""
     @_builtins.property
     def effects(self) -> Global___Effects: ...
+    @_builtins.property
+    def task(self) -> Global___TaskOutcome:
+        """task is how a task has ended, where event_id is that of one. One that has not succeeded leaves no effects."""
+
     def __init__(
         self,
         *,
@@ -448,14 +544,43 @@ class CommitEventRequest(_message.Message):
         attempt: _builtins.int = ...,
         effects: Global___Effects | None = ...,
         is_last: _builtins.bool = ...,
+        task: Global___TaskOutcome | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["effects", b"effects"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["effects", b"effects", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "effects", b"effects", "event_id", b"event_id", "is_last", b"is_last", "lease_token", b"lease_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "effects", b"effects", "event_id", b"event_id", "is_last", b"is_last", "lease_token", b"lease_token", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CommitEventRequest: _TypeAlias = CommitEventRequest  # noqa: Y015
+
+@_typing.final
+class TaskOutcome(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    state: _application_service_pb2.TaskState.ValueType
+    """state is SUCCEEDED, FAILED, TIMEOUT or CANCELLED."""
+    result: _builtins.str
+    """result is a JSON object as text, at most 1 MiB."""
+    message: _builtins.str
+    """message is at most 1,000 characters."""
+    def __init__(
+        self,
+        *,
+        state: _application_service_pb2.TaskState.ValueType = ...,
+        result: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "result", b"result", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskOutcome: _TypeAlias = TaskOutcome  # noqa: Y015
 
 @_typing.final
 class CommitEventResponse(_message.Message):
@@ -493,8 +618,9 @@ class Effects(_message.Message):
     DEFERRED_FIELD_NUMBER: _builtins.int
     CONSUMED_FIELD_NUMBER: _builtins.int
     TERM_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
     term: _builtins.int
-    """term is the one under which a bag of the application was written, 0 if none was."""
+    """term is the one under which a bag or a secret of the application was written, 0 if none was."""
     @_builtins.property
     def bags(self) -> _containers.RepeatedCompositeFieldContainer[Global___BagEdit]: ...
     @_builtins.property
@@ -515,6 +641,10 @@ class Effects(_message.Message):
     def consumed(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
         """consumed are notices whose handlers were tried and have not deferred them again. Those that stay keep their places."""
 
+    @_builtins.property
+    def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretEdit]:
+        """secrets are done in their order."""
+
     def __init__(
         self,
         *,
@@ -526,14 +656,187 @@ class Effects(_message.Message):
         deferred: _abc.Iterable[_application_service_pb2.Notice] | None = ...,
         consumed: _abc.Iterable[_application_service_pb2.Notice] | None = ...,
         term: _builtins.int = ...,
+        secrets: _abc.Iterable[Global___SecretEdit] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bags", b"bags", "closed", b"closed", "consumed", b"consumed", "deferred", b"deferred", "opened", b"opened", "state", b"state", "storages", b"storages", "term", b"term"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bags", b"bags", "closed", b"closed", "consumed", b"consumed", "deferred", b"deferred", "opened", b"opened", "secrets", b"secrets", "state", b"state", "storages", b"storages", "term", b"term"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Effects: _TypeAlias = Effects  # noqa: Y015
+
+@_typing.final
+class SecretEdit(_message.Message):
+    """SecretEdit is one thing that is done to a secret."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    ADD_FIELD_NUMBER: _builtins.int
+    SET_FIELD_NUMBER: _builtins.int
+    GRANT_FIELD_NUMBER: _builtins.int
+    REVOKE_FIELD_NUMBER: _builtins.int
+    REMOVE_FIELD_NUMBER: _builtins.int
+    TRACK_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is 20 characters of 0-9 and a-v; that of a new one is drawn by the agent."""
+    @_builtins.property
+    def add(self) -> Global___SecretChange: ...
+    @_builtins.property
+    def set(self) -> Global___SecretChange:
+        """set makes a new revision if it has content; all sets of an event make one."""
+
+    @_builtins.property
+    def grant(self) -> _secret_service_pb2.SecretGrant: ...
+    @_builtins.property
+    def revoke(self) -> _secret_service_pb2.SecretGrant:
+        """revoke takes back what fits: relation 0 stands for all relations."""
+
+    @_builtins.property
+    def remove(self) -> Global___SecretRemoval: ...
+    @_builtins.property
+    def track(self) -> Global___SecretTracking:
+        """track has the unit read a revision from now on."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        add: Global___SecretChange | None = ...,
+        set: Global___SecretChange | None = ...,
+        grant: _secret_service_pb2.SecretGrant | None = ...,
+        revoke: _secret_service_pb2.SecretGrant | None = ...,
+        remove: Global___SecretRemoval | None = ...,
+        track: Global___SecretTracking | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["add", b"add", "edit", b"edit", "grant", b"grant", "remove", b"remove", "revoke", b"revoke", "set", b"set", "track", b"track"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add", b"add", "edit", b"edit", "grant", b"grant", "id", b"id", "remove", b"remove", "revoke", b"revoke", "set", b"set", "track", b"track"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_edit: _TypeAlias = _typing.Literal["add", "set", "grant", "revoke", "remove", "track"]  # noqa: Y015
+    _WhichOneofArgType_edit: _TypeAlias = _typing.Literal["edit", b"edit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_edit) -> _WhichOneofReturnType_edit | None: ...
+
+Global___SecretEdit: _TypeAlias = SecretEdit  # noqa: Y015
+
+@_typing.final
+class SecretChange(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class ContentEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    IS_APPLICATION_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    ROTATION_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    is_application: _builtins.bool
+    """is_application: the secret is the application's, which the leader alone may change. Only read for a new one."""
+    label: _builtins.str
+    """What is not set stays."""
+    description: _builtins.str
+    rotation: _secret_service_pb2.SecretRotation.ValueType
+    @_builtins.property
+    def content(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """content, at most 64 keys and 1 MiB; empty for no new revision."""
+
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """expires_at is when the new revision, or the newest one, expires."""
+
+    def __init__(
+        self,
+        *,
+        is_application: _builtins.bool = ...,
+        content: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        label: _builtins.str | None = ...,
+        description: _builtins.str | None = ...,
+        rotation: _secret_service_pb2.SecretRotation.ValueType | None = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "_label", b"_label", "_rotation", b"_rotation", "description", b"description", "expires_at", b"expires_at", "label", b"label", "rotation", b"rotation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "_label", b"_label", "_rotation", b"_rotation", "content", b"content", "description", b"description", "expires_at", b"expires_at", "is_application", b"is_application", "label", b"label", "rotation", b"rotation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
+    _WhichOneofArgType__description: _TypeAlias = _typing.Literal["_description", b"_description"]  # noqa: Y015
+    _WhichOneofReturnType__label: _TypeAlias = _typing.Literal["label"]  # noqa: Y015
+    _WhichOneofArgType__label: _TypeAlias = _typing.Literal["_label", b"_label"]  # noqa: Y015
+    _WhichOneofReturnType__rotation: _TypeAlias = _typing.Literal["rotation"]  # noqa: Y015
+    _WhichOneofArgType__rotation: _TypeAlias = _typing.Literal["_rotation", b"_rotation"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__label) -> _WhichOneofReturnType__label | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rotation) -> _WhichOneofReturnType__rotation | None: ...
+
+Global___SecretChange: _TypeAlias = SecretChange  # noqa: Y015
+
+@_typing.final
+class SecretRemoval(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """revision, 0 for the whole secret."""
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SecretRemoval: _TypeAlias = SecretRemoval  # noqa: Y015
+
+@_typing.final
+class SecretTracking(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """revision, 0 where only the label changes."""
+    label: _builtins.str
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        label: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_label", b"_label", "label", b"label"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_label", b"_label", "label", b"label", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__label: _TypeAlias = _typing.Literal["label"]  # noqa: Y015
+    _WhichOneofArgType__label: _TypeAlias = _typing.Literal["_label", b"_label"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__label) -> _WhichOneofReturnType__label | None: ...
+
+Global___SecretTracking: _TypeAlias = SecretTracking  # noqa: Y015
 
 @_typing.final
 class BagEdit(_message.Message):
@@ -689,6 +992,131 @@ class ReadBagResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReadBagResponse: _TypeAlias = ReadBagResponse  # noqa: Y015
+
+@_typing.final
+class ReadSecretRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEASE_TOKEN_FIELD_NUMBER: _builtins.int
+    EVENT_ID_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    lease_token: _builtins.int
+    event_id: _builtins.str
+    """event_id is that of the event or the task that runs."""
+    id: _builtins.str
+    """id is 20 characters of 0-9 and a-v; or label, which the unit or its owner has given, says which."""
+    label: _builtins.str
+    revision: _builtins.int
+    """revision, 0 for the newest one."""
+    def __init__(
+        self,
+        *,
+        lease_token: _builtins.int = ...,
+        event_id: _builtins.str = ...,
+        id: _builtins.str = ...,
+        label: _builtins.str = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id", "id", b"id", "label", b"label", "lease_token", b"lease_token", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadSecretRequest: _TypeAlias = ReadSecretRequest  # noqa: Y015
+
+@_typing.final
+class ReadSecretResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class ContentEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    ID_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    revision: _builtins.int
+    @_builtins.property
+    def content(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        revision: _builtins.int = ...,
+        content: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "id", b"id", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadSecretResponse: _TypeAlias = ReadSecretResponse  # noqa: Y015
+
+@_typing.final
+class AppendTaskLogRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEASE_TOKEN_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    lease_token: _builtins.int
+    task_id: _builtins.str
+    number: _builtins.int
+    """number of the first line, from 1 within the task; a line that is already there is left as it is."""
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        lease_token: _builtins.int = ...,
+        task_id: _builtins.str = ...,
+        number: _builtins.int = ...,
+        lines: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_token", b"lease_token", "lines", b"lines", "number", b"number", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AppendTaskLogRequest: _TypeAlias = AppendTaskLogRequest  # noqa: Y015
+
+@_typing.final
+class AppendTaskLogResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AppendTaskLogResponse: _TypeAlias = AppendTaskLogResponse  # noqa: Y015
 
 @_typing.final
 class SetStatusRequest(_message.Message):

@@ -62,6 +62,16 @@ class UnitServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadBagRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadBagResponse.FromString,
                 _registered_method=True)
+        self.ReadSecret = channel.unary_unary(
+                '/tinkwell.api.v1.UnitService/ReadSecret',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadSecretRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadSecretResponse.FromString,
+                _registered_method=True)
+        self.AppendTaskLog = channel.unary_unary(
+                '/tinkwell.api.v1.UnitService/AppendTaskLog',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.AppendTaskLogRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.AppendTaskLogResponse.FromString,
+                _registered_method=True)
         self.SetStatus = channel.unary_unary(
                 '/tinkwell.api.v1.UnitService/SetStatus',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.SetStatusRequest.SerializeToString,
@@ -125,6 +135,20 @@ class UnitServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadSecret(self, request, context):
+        """ReadSecret reads a revision of a secret that the unit owns or was granted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AppendTaskLog(self, request, context):
+        """AppendTaskLog stores lines that a running task tells; they are kept whatever comes of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SetStatus(self, request, context):
         """SetStatus takes effect at once, whatever comes of the event.
         """
@@ -173,6 +197,16 @@ def add_UnitServiceServicer_to_server(servicer, server):
                     servicer.ReadBag,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadBagRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadBagResponse.SerializeToString,
+            ),
+            'ReadSecret': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadSecret,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadSecretRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadSecretResponse.SerializeToString,
+            ),
+            'AppendTaskLog': grpc.unary_unary_rpc_method_handler(
+                    servicer.AppendTaskLog,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.AppendTaskLogRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_unit__service__pb2.AppendTaskLogResponse.SerializeToString,
             ),
             'SetStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.SetStatus,
@@ -328,6 +362,60 @@ class UnitService:
             '/tinkwell.api.v1.UnitService/ReadBag',
             tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadBagRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadBagResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadSecret(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.UnitService/ReadSecret',
+            tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadSecretRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_unit__service__pb2.ReadSecretResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AppendTaskLog(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.UnitService/AppendTaskLog',
+            tinkwell_dot_api_dot_v1_dot_unit__service__pb2.AppendTaskLogRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_unit__service__pb2.AppendTaskLogResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,10 @@ class UnitServiceStub:
     """FailEvent says that an attempt has ended without success."""
     ReadBag: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.ReadBagRequest, _unit_service_pb2.ReadBagResponse]
     """ReadBag reads the bag of another unit or application, as far as the unit may."""
+    ReadSecret: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.ReadSecretRequest, _unit_service_pb2.ReadSecretResponse]
+    """ReadSecret reads a revision of a secret that the unit owns or was granted."""
+    AppendTaskLog: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.AppendTaskLogRequest, _unit_service_pb2.AppendTaskLogResponse]
+    """AppendTaskLog stores lines that a running task tells; they are kept whatever comes of it."""
     SetStatus: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.SetStatusRequest, _unit_service_pb2.SetStatusResponse]
     """SetStatus takes effect at once, whatever comes of the event."""
     AppendLogs: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.AppendUnitLogsRequest, _unit_service_pb2.AppendUnitLogsResponse]
@@ -97,6 +101,22 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_unit_service_pb2.ReadBagRequest, _abc.Awaitable[_unit_service_pb2.ReadBagResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.ReadBagResponse]:
         """ReadBag reads the bag of another unit or application, as far as the unit may."""
+
+    @_abc_1.abstractmethod
+    def ReadSecret(
+        self,
+        request: _unit_service_pb2.ReadSecretRequest,
+        context: _aio.ServicerContext[_unit_service_pb2.ReadSecretRequest, _abc.Awaitable[_unit_service_pb2.ReadSecretResponse]],
+    ) -> _abc.Awaitable[_unit_service_pb2.ReadSecretResponse]:
+        """ReadSecret reads a revision of a secret that the unit owns or was granted."""
+
+    @_abc_1.abstractmethod
+    def AppendTaskLog(
+        self,
+        request: _unit_service_pb2.AppendTaskLogRequest,
+        context: _aio.ServicerContext[_unit_service_pb2.AppendTaskLogRequest, _abc.Awaitable[_unit_service_pb2.AppendTaskLogResponse]],
+    ) -> _abc.Awaitable[_unit_service_pb2.AppendTaskLogResponse]:
+        """AppendTaskLog stores lines that a running task tells; they are kept whatever comes of it."""
 
     @_abc_1.abstractmethod
     def SetStatus(
