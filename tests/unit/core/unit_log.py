@@ -12,7 +12,7 @@ from typing import Any
 from tinkwell.core.unit.invariant import Violation, audit
 from tinkwell.core.unit.kinds import EventKind, EventState, Profile
 from tinkwell.core.unit.world import LogEntry
-from tinkwell.core.value.document import JsonObject
+from tinkwell.core.value.document import JsonObject, JsonValue
 
 SETUP = ("install", "config-changed", "start")
 TEARDOWN = ("stop", "remove")
@@ -78,7 +78,7 @@ class Recorded:
     def secret(self, name: str, owner: str, *readers: str, change: str = "", **changes: Any) -> None:
         """Write that a secret was created, or has changed; `readers` are such as `web`, `web/0` or `3:web`."""
         new: JsonObject = {"name": name, "namespace": "default", "rotation": "NEVER", "latest": 1}
-        grants = [_grant(each) for each in readers]
+        grants: list[JsonValue] = [_grant(each) for each in readers]
         about: JsonObject = {"owner": owner, "grants": grants, **changes}
         self._write("SECRET", f"secret {name}", owner.partition("/")[0], change, new, about)
 
