@@ -100,7 +100,7 @@ def test_a_grant_ends_with_its_relation(world: World) -> None:
     known = len(world.stream("web/0"))
     do(world, "pg/0", effect.SecretSet(id=S1, content={"password": "two"}))
     assert news(world, "web/0", known) == []
-    with pytest.raises(errors.NotAllowed, match=f"unit web/0 was not granted secret {S1}"):
+    with pytest.raises(errors.NotFound, match=f"secret {S1} does not exist"):
         world.read_secret("web/0", name=S1)
     settle(world)
     assert world.secrets[S1].grants == set()
@@ -178,6 +178,16 @@ def test_an_expiry_is_told_once_and_again_when_it_is_set_anew(world: World, cloc
     assert news(world, "pg/0", known) == [("secret-expired", S1, 1)] * 2
 
 
+def test_an_expiry_that_is_set_anew_by_its_own_event_is_told_again(world: World, clock: Clock) -> None:
+    do(world, "pg/0", effect.SecretAdd(id=S1, content=PASSWORD, expires_at=clock.now + timedelta(hours=1)))
+    known = len(world.stream("pg/0"))
+    clock.now += timedelta(hours=1)
+    world.grant("pg/0")
+    world.commit("pg/0", Effects(secrets=(effect.SecretSet(id=S1, expires_at=clock.now + timedelta(hours=1)),)))
+    clock.now += timedelta(hours=2)
+    assert news(world, "pg/0", known) == [("secret-expired", S1, 1)] * 2
+
+
 def test_secrets_go_with_their_owners(world: World) -> None:
     do(world, "web/0", effect.SecretAdd(id=S1, content=PASSWORD, is_application=True), term=1)
     do(world, "web/1", effect.SecretAdd(id=S2, content=PASSWORD))
@@ -192,10 +202,10 @@ def test_secrets_go_with_their_owners(world: World) -> None:
 def test_a_revision_and_a_whole_secret_may_be_removed(world: World) -> None:
     do(world, "pg/0", effect.SecretAdd(id=S1, content=PASSWORD))
     do(world, "pg/0", effect.SecretSet(id=S1, content=PASSWORD))
-    do(world, "pg/0", effect.SecretRemove(id=S1, revision=2))
-    assert world.secrets[S1].latest == 1
+    do(world, "pg/0", effect.SecretRemove(id=S1, revision=1))
+    assert [*world.secrets[S1].revisions] == [2]
     do(world, "pg/0", effect.SecretSet(id=S1, content=PASSWORD))
-    assert [*world.secrets[S1].revisions] == [1, 3]
+    assert [*world.secrets[S1].revisions] == [2, 3]
     do(world, "pg/0", effect.SecretRemove(id=S1))
     assert not world.secrets
 
@@ -209,8 +219,11 @@ def test_a_revision_and_a_whole_secret_may_be_removed(world: World) -> None:
         ([effect.SecretAdd(id=S2, content=PASSWORD, label="root")], "web/0 has another secret with this label"),
         ([effect.SecretSet(id=S2, content=PASSWORD)], "the unit owns no secret 2+"),
         ([effect.SecretSet(id=S1, content={"a": "b"})], r"secrets\[0\].content: .* is not a key"),
-        ([effect.SecretGrant(id=S1, relation=9)], r"secrets\[0\].relation: the unit is not in a relation 9"),
-        ([effect.SecretRemove(id=S1, revision=9)], "there is no revision 9"),
+        ([effect.SecretGrant(id=S1, relation=9)], r"secrets\[0\].grant.relation: the unit is not in a relation 9"),
+        ([effect.SecretGrant(id=S1, relation=2, application="loki")], '"loki" is not on the other side'),
+        ([effect.SecretGrant(id=S1, relation=2, unit="pg/9")], '"pg/9" is not on the other side'),
+        ([effect.SecretRemove(id=S1, revision=9)], "has no revision 9"),
+        ([effect.SecretRemove(id=S1, revision=2)], "2 is the newest one; remove the whole secret"),
         ([effect.SecretTrack(id=S2, revision=1)], "the unit may not read a secret 2+"),
     ],
 )
@@ -218,6 +231,8 @@ def test_what_a_unit_may_not_do_to_secrets_is_refused_and_nothing_is_done(
     world: World, edits: list[effect.SecretEffect], message: str
 ) -> None:
     do(world, "web/0", effect.SecretAdd(id=S1, content=PASSWORD, label="root"))
+    do(world, "web/0", effect.SecretSet(id=S1, content=PASSWORD))
+    settle(world, "web/0")
     world.tick("web/0")
     world.grant("web/0")
     with pytest.raises(errors.CommitRefused, match=message):
@@ -238,7 +253,7 @@ def test_another_unit_may_not_change_a_secret(world: World) -> None:
 
 def test_a_users_secret_is_granted_to_applications(world: World) -> None:
     world.create_secret(S1, PASSWORD, label="api")
-    with pytest.raises(errors.NotAllowed):
+    with pytest.raises(errors.NotFound):
         world.read_secret("web/0", name=S1)
     world.grant_secret(S1, "web")
     do(world, "web/0", effect.SecretTrack(id=S1, revision=1))

@@ -154,12 +154,19 @@ def test_a_task_that_was_lost_is_not_run_again(world: World) -> None:
 def test_a_task_is_cancelled_at_once_where_it_waits_and_by_its_agent_where_it_runs(world: World) -> None:
     first, second = world.run_task("web/0", "backup"), world.run_task("web/0", "backup")
     world.grant_task("web/0")
-    assert world.cancel_task(second).state is TaskState.CANCELLED
+    ended = world.cancel_task(second, actor="ann")
+    assert (ended.state, ended.message) == (TaskState.CANCELLED, "it was cancelled by ann before it ran")
     asked = world.cancel_task(first)
     assert (asked.state, asked.is_cancelled) == (TaskState.RUNNING, True)
     assert world.grant_task("web/0") == asked
     world.commit_task("web/0", TaskOutcome(state=TaskState.CANCELLED))
     assert world.cancel_task(first).state is TaskState.CANCELLED
+    world.run_task("web/0", "backup")
+    done = world.grant_task("web/0")
+    assert done is not None
+    world.commit_task("web/0", DONE)
+    with pytest.raises(errors.IllegalTransition, match="it is SUCCEEDED already"):
+        world.cancel_task(done.id)
 
 
 def test_a_unit_that_is_to_go_ends_the_task_that_it_runs_and_begins_none(world: World) -> None:
