@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from tinkwell.client.unit.grant import Grant, NoEvent
+from tinkwell.client.unit.grant import Grant, NoEvent, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.unit.outcome import OutcomeFolder
-from tinkwell.core.unit.effect import Effects
+from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.unit.dispatch.venv import Venvs
 from tinkwell.provisioner.unit.folder import Folders
 from tinkwell.provisioner.unit.tool.desk import Desk
 
@@ -34,9 +35,16 @@ class UnitApi(Protocol):
         """Get a unit's next event to run, or why there is none."""
 
     async def commit(
-        self, lease_token: int, event_id: str, attempt: int, effects: Effects | bytes, *, is_last: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        effects: Effects | bytes,
+        *,
+        is_last: bool = False,
+        task: TaskOutcome | None = None,
     ) -> Grant | NoEvent:
-        """End an event with all of its effects, and get the next one."""
+        """End an event or a task with all of its effects, and get the next one."""
 
     async def fail(
         self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
@@ -46,8 +54,24 @@ class UnitApi(Protocol):
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
         """Read a bag for the unit whose event runs."""
 
-    async def set_status(self, lease_token: int, unit_id: str, *, status: UnitStatus | None = None) -> None:
-        """Say at once how a unit is."""
+    async def read_secret(
+        self, lease_token: int, event_id: str, secret: str = "", *, label: str = "", revision: int = 0
+    ) -> SecretContent:
+        """Read a revision of a secret for the unit whose event or task runs."""
+
+    async def append_task_log(self, lease_token: int, task_id: str, number: int, lines: Iterable[str]) -> None:
+        """Store lines that a running task tells, from this number on."""
+
+    async def set_status(
+        self,
+        lease_token: int,
+        unit_id: str,
+        *,
+        status: UnitStatus | None = None,
+        application_status: UnitStatus | None = None,
+        workload_version: str | None = None,
+    ) -> None:
+        """Say at once how a unit is, or its application, and which version it runs."""
 
     async def append_logs(self, lease_token: int, unit_id: str, lines: Iterable[UnitLogLine]) -> int:
         """Store lines of a unit's log."""
@@ -61,7 +85,7 @@ class Host:
     """What units share.
 
     `storages` gives the names of all storage instances that there are in a namespace, `history` the id of the log of
-    events, which is another one for another database, or after a restore.
+    events, which is another one for another database, or after a restore. `address` is this machine's own.
     """
 
     api: UnitApi
@@ -71,6 +95,8 @@ class Host:
     folders: Folders
     outcomes: OutcomeFolder
     desk: Desk
+    venvs: Venvs
+    address: str
 
     async def call(self, call: Callable[[int], Awaitable[T]], *, what: str) -> T:
         """Call with the lease's token until the server answers; raises the `errors.Error` that is its answer."""

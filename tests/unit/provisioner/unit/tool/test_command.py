@@ -6,17 +6,18 @@ import shlex
 import pytest
 from unit.provisioner.unit import stage
 
-from tinkwell.provisioner.unit import attempt as attempts
-from tinkwell.provisioner.unit.attempt import BagEdit, Status
-from tinkwell.provisioner.unit.tool import command
-from tinkwell.provisioner.unit.tool.command import Result
+from tinkwell.provisioner.unit.attempt import attempt as attempts
+from tinkwell.provisioner.unit.attempt.attempt import BagEdit
+from tinkwell.provisioner.unit.attempt.given import Status
+from tinkwell.provisioner.unit.tool.command import table
+from tinkwell.provisioner.unit.tool.command.table import Result
 
 BAGS = {(7, "pg/1"): {"dsn": "pg://1", "on": "yes"}, (7, "pg"): {"version": "15"}, (3, "web/1"): {"port": "81"}}
 
 
 async def _say(line: str, attempt: attempts.Attempt | None = None, content: bytes = b"") -> Result:
     name, *arguments = shlex.split(line)
-    return await command.call(attempt or stage.attempt(world=stage.FakeWorld(dict(BAGS))), name, arguments, content)
+    return await table.call(attempt or stage.attempt(world=stage.FakeWorld(dict(BAGS))), name, arguments, content)
 
 
 @pytest.mark.parametrize(
