@@ -85,6 +85,7 @@ class UnitServer:
         self.storages: dict[str, bool] = {}
         self.kept_storages: set[str] = set()
         self.history_id = "one"
+        self.config: dict[str, object] = {"workers": 2}
         self.refresh(files)
         self.woken = asyncio.Event()
         if path is not None and path.exists():
@@ -351,7 +352,7 @@ class UnitServer:
             profile=Profile.LITERAL,
             kind=self.state.kind,
             charm=self.state.charm,
-            config={"workers": 2},
+            config=self.config,
             leadership=self.leadership,
             relations=(relation,),
             storages=self.storages,
