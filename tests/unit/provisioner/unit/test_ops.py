@@ -11,6 +11,7 @@ import pytest
 from support import ops_charm
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
+from tinkwell.client.unit.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import TaskState
 from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.unit import agent
@@ -59,6 +60,8 @@ def _server(names: list[str], *, has_dispatch: bool = True) -> UnitServer:
 async def _run(server: UnitServer, path: Path) -> UnitServer:
     async with _agent(server, path):
         await eventually(lambda: server.is_over or bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
+        outcomes = OutcomeFolder(path / "units/outcomes")
+        await eventually(lambda: not outcomes.unit_ids(), deadline_seconds=DEADLINE_SECONDS)
     assert not server.state.failures
     return server
 
