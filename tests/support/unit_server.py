@@ -1,7 +1,7 @@
 """A server of one unit, as much of it as the agent's side is tried against.
 
-It decides as the real one does what becomes of an attempt, by a list of events and tasks that the unit is to get instead
-of the rules for those. Its state may be kept in a file, so that an agent that is killed finds it as it has left it.
+It decides as the real one does what becomes of an attempt, by a list of events and tasks that the unit is to get
+instead of the rules for those. Its state may be kept in a file, so that an agent that is killed finds it as it has left it.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class State:
     statuses: list[str] = field(default_factory=list)
     lines: dict[tuple[int, int, int], tuple[str, str]] = field(default_factory=dict)
     kind: CharmKind = CharmKind.SCRIPTS
-    # Names of actions and arguments of commands that wait; the one that runs, under which token; and how each has ended.
+    # Tasks that wait; the one that runs, and under which token; and how each has ended, with all lines until then.
     asked: list[Task] = field(default_factory=list)
     running: tuple[Task, int] | None = None
     ended: dict[str, tuple[TaskOutcome, list[str]]] = field(default_factory=dict)
@@ -179,6 +179,9 @@ class UnitServer:
         kinds: Iterable[CharmKind | str],
         machines: Iterable[str] = (),
         anywhere: bool = False,
+        charm: str = "",
+        namespace: str = "",
+        application: str = "",
     ) -> AsyncIterator[tuple[str, ...]]:
         assert list(kinds) == [CharmKind.SCRIPTS, CharmKind.OPS]
         yield (UNIT_ID,)

@@ -10,6 +10,7 @@ from tinkwell.client.unit.model import (
     Application,
     Bag,
     Charm,
+    CharmAction,
     CharmEndpoint,
     CharmOption,
     CharmStorage,
@@ -85,6 +86,9 @@ def charm(source: pb.Charm) -> Charm:
         created_at=field.time(source, "created_at"),
         updated_at=field.time(source, "updated_at"),
         warnings=tuple(source.warnings),
+        actions=tuple(
+            CharmAction(each.name, each.description, shape.parse(each.parameters) or {}) for each in source.actions
+        ),
     )
 
 

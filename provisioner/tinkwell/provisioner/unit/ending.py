@@ -6,10 +6,9 @@ The file that a charm of ops keeps is held to the answer: before anything else i
 import asyncio
 import logging
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.unit.grant import Grant, NoEvent
 from tinkwell.client.unit.outcome import Outcome
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.unit import granted
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host

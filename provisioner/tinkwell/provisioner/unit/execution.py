@@ -11,14 +11,13 @@ import asyncio
 import logging
 from pathlib import Path
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.unit import worker
 from tinkwell.client.unit.grant import NoEvent
 from tinkwell.client.unit.outcome import Outcome
 from tinkwell.core import errors as core_errors
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind, TaskState
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.state_dir import state_dir
 from tinkwell.provisioner.unit import ending, granted, journal, mirror, script
 from tinkwell.provisioner.unit.attempt.attempt import Attempt

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from support import ops_charm
+from support import tiny_charm
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.unit.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import TaskState
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.unit import agent
 
 DEADLINE_SECONDS = 60.0
@@ -53,7 +53,7 @@ def _server(names: list[str], *, has_dispatch: bool = True) -> UnitServer:
     server = UnitServer(names, {})
     server.config = {"workers": 2, "defer": ""}
     server.storages = {"data/0": True}
-    server.deploy(ops_charm.packed(has_dispatch=has_dispatch))
+    server.deploy(tiny_charm.packed(has_dispatch=has_dispatch))
     return server
 
 

@@ -82,11 +82,8 @@ async def test_a_tool_answers(line: str, answer: str) -> None:
         ("relation-set --app a=b", 1, "cannot write relation settings: web/0 is not the leader of web"),
         ("relation-set a", 2, "'a' is no key=value"),
         ("status-set broken", 2, "'broken' is no status; use one of active, blocked, maintenance, waiting"),
-        (
-            "status-set --application=True active",
-            2,
-            "--application: an application's status comes from its units; set this unit's",
-        ),
+        ("status-set --application=True active", 1, "setting application status: web/0 is not the leader"),
+        ("status-get --application", 1, "finding application status: web/0 is not the leader"),
         ("juju-log", 2, "0 arguments are given; 1 or more are expected"),
         (
             "juju-log -l LOUD x",
@@ -102,7 +99,7 @@ async def test_a_tool_refuses(line: str, code: int, sentence: str) -> None:
 
 
 async def test_a_name_that_is_no_tool_is_refused() -> None:
-    assert (await _say("secret-get x")).code == 2
+    assert (await _say("secret-cut x")).code == 2
 
 
 async def test_what_is_written_is_read_back_and_kept_for_the_commit() -> None:
