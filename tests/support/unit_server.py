@@ -1,7 +1,8 @@
 """A server of one unit, as much of it as the agent's side is tried against.
 
 It decides as the real one does what becomes of an attempt, by a list of events and tasks that the unit is to get
-instead of the rules for those. Its state may be kept in a file, so that an agent that is killed finds it as it has left it.
+instead of the rules for those. Its state may be kept in a file, so that an agent that is killed finds it as it has left
+it.
 """
 
 import asyncio
