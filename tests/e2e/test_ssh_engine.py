@@ -19,7 +19,8 @@ from tinkwell.client import Client, State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import runtime as docker
-from tinkwell.provisioner.runtime.docker import setting, ssh
+from tinkwell.provisioner.runtime.docker import setting
+from tinkwell.provisioner.runtime.docker.connection import ssh
 from tinkwell.provisioner.state_dir import state_dir
 
 pytestmark = [

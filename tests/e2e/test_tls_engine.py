@@ -19,8 +19,9 @@ from integration.provisioner import engine_image
 from support.waiting import eventually
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.runtime import port
-from tinkwell.provisioner.runtime.docker import connection, setting
 from tinkwell.provisioner.runtime.docker import runtime as docker
+from tinkwell.provisioner.runtime.docker import setting
+from tinkwell.provisioner.runtime.docker.connection import connection
 from tinkwell.provisioner.state_dir import state_dir
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]

@@ -26,7 +26,7 @@ from tinkwell.server.database.database import Database
 from tinkwell.server.lease.api.servicer import OPERATION, WORKFLOW, WorkServicer
 from tinkwell.server.lease.service.operations import Holder, LeaseService
 from tinkwell.server.release.service.operation_hold import OperationHolds
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.unit.api.agent_servicer import UnitServicer
 from tinkwell.server.unit.api.servicer import ApplicationServicer, NamespaceServicer
 from tinkwell.server.unit.service.agent.service import AgentService

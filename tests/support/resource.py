@@ -16,7 +16,7 @@ from tinkwell.server.database import engine
 from tinkwell.server.database.database import Database
 from tinkwell.server.hardware.api.servicer import HardwareServicer
 from tinkwell.server.hardware.service.operations import HardwareService
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.template.api.servicer import TemplateServicer
 from tinkwell.server.template.service.operations import TemplateService
 

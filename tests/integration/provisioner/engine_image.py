@@ -11,8 +11,9 @@ from pathlib import Path
 import docker
 import pytest
 
-from tinkwell.provisioner.runtime.docker import adapter, setting
-from tinkwell.provisioner.runtime.docker import connection as link
+from tinkwell.provisioner.runtime.docker import setting
+from tinkwell.provisioner.runtime.docker.connection import adapter
+from tinkwell.provisioner.runtime.docker.connection import connection as link
 
 IMAGE = "tinkwell-test/busybox:latest"
 BUSYBOX = Path("/bin/busybox")

@@ -16,10 +16,10 @@ from support.waiting import eventually
 from tinkwell import client
 from tinkwell.api.v1 import work_service_pb2
 from tinkwell.client import testing
-from tinkwell.client.testing import report
 from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.lease import Ledger
+from tinkwell.client.testing.workflow import report
 from tinkwell.client.workflow import message
 from tinkwell.client.workflow.model import Action, LogLine, Workflow
 from tinkwell.core import errors

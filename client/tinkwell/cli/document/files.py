@@ -14,7 +14,8 @@ from pathlib import Path
 from tinkwell.cli import failure
 from tinkwell.cli.document import json_text
 from tinkwell.core import errors
-from tinkwell.core.value import document, kubernetes, position
+from tinkwell.core.value import document, kubernetes
+from tinkwell.core.value.yaml import position
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -145,7 +146,7 @@ def _json_parts(source: Source) -> Iterator[Part]:
 
 
 def _yaml_parts(source: Source) -> Iterator[Part]:
-    from tinkwell.core.value import yaml_node  # ruamel.yaml costs start-up time, see main
+    from tinkwell.core.value.yaml import node as yaml_node
 
     for node in yaml_node.documents(source.text):
         value = yaml_node.value_of(node)

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from tinkwell.core.value import position
+from tinkwell.core.value.yaml import position
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Only places matter here, and Python refuses to read numbers of thousands of digits.

@@ -211,7 +211,7 @@ def _is_ascii() -> bool:
 
 
 def _yaml(value: object) -> str:
-    from tinkwell.core.value import yaml_text  # ruamel.yaml costs start-up time, see main
+    from tinkwell.core.value.yaml import text as yaml_text
 
     # It puts what does not print into double quotes.
     return terminal.in_yaml(yaml_text.dump(value))

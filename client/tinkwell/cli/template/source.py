@@ -9,7 +9,8 @@ from tinkwell.cli import failure
 from tinkwell.cli.document import files
 from tinkwell.core import errors
 from tinkwell.core.template import tinkerbell
-from tinkwell.core.value import document, kubernetes, position
+from tinkwell.core.value import document, kubernetes
+from tinkwell.core.value.yaml import position
 
 # A template need not be YAML before it is rendered, so that only what has such a key at its top is read as an object.
 _KEY_OF_OBJECT = re.compile(r"""^(?:-[ \t]+)?["']?(?:apiVersion|kind)["']?[ \t]*:""", re.MULTILINE)

@@ -97,7 +97,8 @@ def settings(assignments: Iterable[str], file: str | None) -> dict[str, Any]:
 
 
 def _of_file(file: str) -> dict[str, Any]:
-    from tinkwell.core.value import position, yaml_node  # ruamel.yaml costs start-up time, see main
+    from tinkwell.core.value.yaml import node as yaml_node
+    from tinkwell.core.value.yaml import position
 
     try:
         documents = [yaml_node.value_of(node) for node in yaml_node.documents(_text(file))]

@@ -15,8 +15,9 @@ from tinkwell.client.release.ignore import Rules
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file.archive import MAX_LEVELS, METADATA
-from tinkwell.core.value import parse, position
+from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject
+from tinkwell.core.value.yaml import position
 
 IGNORE = ".helmignore"
 
@@ -142,7 +143,7 @@ def _local(field: str, content: bytes) -> dict[str, dict[str, None]]:
 
 def _metadata(field: str, content: bytes) -> JsonObject:
     """Return what a Chart.yaml says; what is wrong beyond YAML itself is for others to say, who have its rules."""
-    from tinkwell.core.value import yaml_node  # ruamel.yaml takes long to load, and few programs pack charts
+    from tinkwell.core.value.yaml import node as yaml_node
 
     try:
         for node in yaml_node.documents(content.decode(errors="replace")):

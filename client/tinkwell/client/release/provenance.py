@@ -11,7 +11,9 @@ from pathlib import Path
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import archive as archives
-from tinkwell.core.value import parse, position, yaml_node
+from tinkwell.core.value import parse
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 SUFFIX = ".prov"
 SECONDS = 60

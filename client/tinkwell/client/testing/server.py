@@ -16,12 +16,13 @@ from tinkwell.api.v1 import (
     work_service_pb2_grpc,
     workflow_service_pb2_grpc,
 )
-from tinkwell.client.testing import event, gate, hardware, template, work, workflow
+from tinkwell.client.testing import event, gate, hardware, template, work
 from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.release.servicer import ReleaseServicer
 from tinkwell.client.testing.unit import servicer as unit
+from tinkwell.client.testing.workflow import servicer as workflow
 from tinkwell.client.testing.world import R, World
 from tinkwell.client.watch.event import Event
 from tinkwell.core import errors

@@ -12,8 +12,9 @@ from typing import TypeVar
 from tinkwell.core import errors
 from tinkwell.core.charm.reader import Reader
 from tinkwell.core.charm.record import Manifest
-from tinkwell.core.value import check, yaml_file
+from tinkwell.core.value import check
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonValue
+from tinkwell.core.value.yaml import file as yaml_file
 
 CHARM_YAML = "charm.yaml"
 METADATA_YAML = "metadata.yaml"

@@ -21,9 +21,9 @@ from tinkwell.core.template.frozen import Frozen
 from tinkwell.core.template.gotemplate import program as gotemplate
 from tinkwell.core.template.gotemplate.budget import Allowance
 from tinkwell.core.template.model import Template
-from tinkwell.core.value import yaml_event
 from tinkwell.core.value.document import JsonObject, JsonValue
-from tinkwell.core.value.yaml_event import Event, Kind
+from tinkwell.core.value.yaml import event as yaml_event
+from tinkwell.core.value.yaml.event import Event, Kind
 
 MAX_CHARACTERS = 4 * 1024
 # To learn a template takes as long as to parse its actions, and to read its events.

@@ -14,8 +14,9 @@ from typing import TypeAlias, assert_never
 
 from tinkwell.core import errors
 from tinkwell.core.template.gotemplate import program
-from tinkwell.core.value import parse, yaml_event
-from tinkwell.core.value.yaml_event import Kind
+from tinkwell.core.value import parse
+from tinkwell.core.value.yaml import event as yaml_event
+from tinkwell.core.value.yaml.event import Kind
 
 MAX_DEPTH = 32
 

@@ -11,8 +11,9 @@ from tinkwell.core.release.kinds import Wait
 from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.core.release.manifest import name as names
 from tinkwell.core.release.manifest.rendered import RenderedManifest
-from tinkwell.core.value import parse, yaml_text
+from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject
+from tinkwell.core.value.yaml import text as yaml_text
 from tinkwell.provisioner.chart import life
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import Release

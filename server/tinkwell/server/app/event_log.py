@@ -20,7 +20,7 @@ from tinkwell.server.log.retention import Retention
 from tinkwell.server.log.store import partition
 from tinkwell.server.log.store.log import PostgresLog
 from tinkwell.server.log.watching import WatchService
-from tinkwell.server.rpc import event_encoding
+from tinkwell.server.rpc.watch import event_encoding
 from tinkwell.server.settings import Settings, nats_urls
 
 

@@ -35,7 +35,7 @@ from tinkwell.server.rpc import auth, call_log, interceptor, reflection
 from tinkwell.server.rpc.health import Health
 from tinkwell.server.rpc.metric import CallMetrics
 from tinkwell.server.rpc.room import Room
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.secret import keys
 from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.secret.service.rekey import Outcome, Rekey

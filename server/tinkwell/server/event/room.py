@@ -10,7 +10,7 @@ from tinkwell.server.event.service.operations import EventService
 from tinkwell.server.event.store import position
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.rpc.room import Room
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 
 
 class EventRoom(Room):

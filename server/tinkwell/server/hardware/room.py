@@ -9,7 +9,7 @@ from tinkwell.server.hardware.api.servicer import HardwareServicer
 from tinkwell.server.hardware.service.enrolment import PhoneCalls
 from tinkwell.server.hardware.service.operations import HardwareService
 from tinkwell.server.rpc.room import Room
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.settings import Settings, networks
 
 

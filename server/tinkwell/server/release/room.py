@@ -10,7 +10,7 @@ from tinkwell.server.release.service.operation_hold import OperationHolds
 from tinkwell.server.release.service.operations import ReleaseService
 from tinkwell.server.release.service.output import StepLogs
 from tinkwell.server.rpc.room import Room
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.secret.service.operations import SecretService
 
 

@@ -5,7 +5,7 @@ import functools
 from tinkwell.api.v1 import template_service_pb2, template_service_pb2_grpc
 from tinkwell.server.database.database import Database
 from tinkwell.server.rpc.room import Room
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.template.api.servicer import TemplateServicer
 from tinkwell.server.template.service.operations import TemplateService
 from tinkwell.server.template.service.rendering import Rendering

@@ -15,7 +15,7 @@ from tinkwell.api.v1 import (
 from tinkwell.server.database.database import Database
 from tinkwell.server.log.watching import WatchService
 from tinkwell.server.rpc.room import Room
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.unit.api.agent_servicer import UnitServicer
 from tinkwell.server.unit.api.log_feed import LogFeed
 from tinkwell.server.unit.api.servicer import ApplicationServicer, NamespaceServicer

@@ -5,7 +5,7 @@ import functools
 from tinkwell.api.v1 import workflow_service_pb2, workflow_service_pb2_grpc
 from tinkwell.server.database.database import Database
 from tinkwell.server.rpc.room import Room
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.workflow.api.servicer import WorkflowServicer
 from tinkwell.server.workflow.service.data import WorkflowDataService

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from tinkwell.cli import failure
 from tinkwell.cli.document import files, json_text
 from tinkwell.core import errors
-from tinkwell.core.value import position, yaml_node, yaml_text
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
+from tinkwell.core.value.yaml import text as yaml_text
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(st.characters(exclude_categories=("Cs", "Cc"))),

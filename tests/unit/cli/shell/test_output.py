@@ -139,7 +139,7 @@ def test_json_is_escaped_where_the_output_cannot_hold_it(monkeypatch: pytest.Mon
     ],
 )
 def test_yaml_says_text_so_that_older_readers_take_it_for_text(value: Any, text: str) -> None:
-    from tinkwell.core.value import yaml_text
+    from tinkwell.core.value.yaml import text as yaml_text
 
     assert yaml_text.dump({"k": value}) == f"k: {text}"
 

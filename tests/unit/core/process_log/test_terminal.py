@@ -7,7 +7,7 @@ import pytest
 import ruamel.yaml
 
 from tinkwell.core.process_log import terminal
-from tinkwell.core.value import yaml_text
+from tinkwell.core.value.yaml import text as yaml_text
 
 OBEYED = ["\x07", "\x08", "\r", "\x0b", "\x1b", "\x7f", "\x84", "\x9b", "\x9d", "\u2028", "\u2029", "\u202e", "\u2066"]
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tinkwell.core.value import position, yaml_node
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from tinkwell.core.value import position, yaml_event, yaml_node
+from tinkwell.core.value.yaml import event as yaml_event
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 
 def read(text: str) -> Any:

@@ -4,8 +4,8 @@ from typing import Any
 
 from unit.provisioner.chart.conftest import EXAMPLES, CommandLine, metadata_of
 
-from tinkwell.core.value import yaml_node
 from tinkwell.core.value.document import JsonValue
+from tinkwell.core.value.yaml import node as yaml_node
 
 SHOP = str(EXAMPLES / "shop")
 

@@ -11,8 +11,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from tinkwell.server.rpc import connection
-from tinkwell.server.rpc.connection import Connection, Connections
+from tinkwell.server.rpc.watch import connection
+from tinkwell.server.rpc.watch.connection import Connection, Connections
 
 MANY = 8
 

@@ -9,7 +9,7 @@ from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.page import event_of, row_of
-from tinkwell.server.rpc import event_encoding, varint
+from tinkwell.server.rpc.watch import event_encoding, varint
 
 # In microseconds since 1970.
 SECOND = 1_000_000

@@ -12,8 +12,9 @@ from tinkwell.core import errors
 from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.chart.file import chart as charts
 from tinkwell.core.release.chart.file.chart import Chart
-from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import MAX_VIOLATIONS
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 
 class FaultKind(StrEnum):

@@ -12,8 +12,10 @@ from typing import Any
 
 from tinkwell.core import errors
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.core.value import check, document, parse, position, yaml_file
+from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonValue
+from tinkwell.core.value.yaml import file as yaml_file
+from tinkwell.core.value.yaml import position
 
 MAX_FILE_BYTES = yaml_file.MAX_FILE_BYTES
 MAX_FILES = 1_000

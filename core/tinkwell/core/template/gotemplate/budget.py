@@ -10,8 +10,8 @@ A list or an object counts with all that is in it, unless the function looks at 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tinkwell.core.template.gotemplate import node
 from tinkwell.core.template.gotemplate.fault import Fault
+from tinkwell.core.template.gotemplate.syntax import node
 from tinkwell.core.value import document
 
 Value = node.Value

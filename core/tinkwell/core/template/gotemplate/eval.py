@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate import function, text_function
-from tinkwell.core.template.gotemplate import node as gotemplate_node
 from tinkwell.core.template.gotemplate.budget import FULL, Allowance, Budget
 from tinkwell.core.template.gotemplate.fault import BadArgument, Fault
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
+from tinkwell.core.template.gotemplate.function import table as function
+from tinkwell.core.template.gotemplate.function import text as text_function
 from tinkwell.core.template.gotemplate.output import MAX_LEAD, Output, Writer
+from tinkwell.core.template.gotemplate.syntax import node as gotemplate_node
 from tinkwell.core.value import document
 from tinkwell.core.value import parse as value
 

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from tinkwell.core.template.gotemplate import fault
-from tinkwell.core.template.gotemplate import format as gotemplate_format
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
 
 MAX_OUTPUT_BYTES = 1024 * 1024
 

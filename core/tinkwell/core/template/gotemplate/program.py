@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tinkwell.core.template.gotemplate import eval as gotemplate_eval
-from tinkwell.core.template.gotemplate import node as gotemplate_node
-from tinkwell.core.template.gotemplate import parser
 from tinkwell.core.template.gotemplate.budget import FULL, Allowance, Budget, Exhausted
 from tinkwell.core.template.gotemplate.fault import Fault
 from tinkwell.core.template.gotemplate.output import Output, Writer, find_reserved, place
+from tinkwell.core.template.gotemplate.syntax import node as gotemplate_node
+from tinkwell.core.template.gotemplate.syntax import parser
 
 __all__ = ["Allowance", "Exhausted", "Fault", "Output", "Program", "Variant", "parse", "place"]
 

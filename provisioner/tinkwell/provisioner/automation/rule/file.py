@@ -17,7 +17,7 @@ from ruamel.yaml import error as yaml_error
 
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.process_log import redaction
-from tinkwell.core.value import yaml_scanner
+from tinkwell.core.value.yaml import scanner as yaml_scanner
 from tinkwell.provisioner.automation.rule import checking, expression, model, schema
 from tinkwell.sandbox import errors as sandbox
 

@@ -12,7 +12,9 @@ from typing import Any, TypeAlias, cast
 from lupa import lua54
 
 from tinkwell.core import errors
-from tinkwell.core.value import check, document, yaml_file, yaml_text
+from tinkwell.core.value import check, document
+from tinkwell.core.value.yaml import file as yaml_file
+from tinkwell.core.value.yaml import text as yaml_text
 
 MAX_INSTRUCTIONS = 10_000_000
 MAX_MEMORY_BYTES = 32 * 1024 * 1024

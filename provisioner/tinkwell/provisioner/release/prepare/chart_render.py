@@ -19,8 +19,9 @@ from tinkwell.core.release.manifest.late import NONE_LATE, Late
 from tinkwell.core.release.manifest.model import Manifest
 from tinkwell.core.release.manifest.reader import Templates
 from tinkwell.core.release.manifest.rendered import RenderedChart, RenderedManifest
-from tinkwell.core.value import check, document, parse, position
+from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonObject
+from tinkwell.core.value.yaml import position
 from tinkwell.provisioner.release.expression.evaluate import Expressions, Inputs, RenderedPart
 from tinkwell.provisioner.release.expression.naming import Release
 from tinkwell.provisioner.release.prepare.chart_source import Charts

@@ -29,7 +29,8 @@ from docker import utils
 
 from tinkwell.client import backoff
 from tinkwell.provisioner.runtime import abandonable_thread
-from tinkwell.provisioner.runtime.docker import adapter, attachment, connection, inspection, setting, stream
+from tinkwell.provisioner.runtime.docker import attachment, inspection, setting, stream
+from tinkwell.provisioner.runtime.docker.connection import adapter, connection
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 import json
 
-from tinkwell.core.value import yaml_text
+from tinkwell.core.value.yaml import text as yaml_text
 
 
 def write(value: object, style: str) -> str:

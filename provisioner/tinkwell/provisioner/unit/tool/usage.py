@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tinkwell.core import errors
-from tinkwell.core.value import check, document, yaml_file
+from tinkwell.core.value import check, document
+from tinkwell.core.value.yaml import file as yaml_file
 
 FORMATS = ("smart", "json", "yaml")
 # Reading YAML takes a while for each character.

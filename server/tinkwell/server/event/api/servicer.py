@@ -6,7 +6,7 @@ from tinkwell.api.v1 import event_service_pb2 as pb
 from tinkwell.api.v1 import event_service_pb2_grpc
 from tinkwell.server.event.service.operations import EventService, Position
 from tinkwell.server.rpc import auth
-from tinkwell.server.rpc.watch import Context, Watches
+from tinkwell.server.rpc.watch.watch import Context, Watches
 
 
 class EventServicer(event_service_pb2_grpc.EventServiceServicer):

@@ -11,7 +11,7 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.hardware.api import message, push_stream
 from tinkwell.server.hardware.service.operations import HardwareService
 from tinkwell.server.rpc import auth
-from tinkwell.server.rpc.watch import Context, Watches
+from tinkwell.server.rpc.watch.watch import Context, Watches
 
 
 class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):

@@ -16,7 +16,7 @@ from tinkwell.server.release.service.operations import ReleaseService
 from tinkwell.server.release.service.output import StepLogs
 from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 
 _WATCHED = (
     ResourceType.CHART,

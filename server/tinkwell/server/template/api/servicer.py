@@ -8,7 +8,7 @@ from tinkwell.api.v1 import template_service_pb2 as pb
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.rpc import auth
-from tinkwell.server.rpc.watch import Context, Watches
+from tinkwell.server.rpc.watch.watch import Context, Watches
 from tinkwell.server.template.api import message
 from tinkwell.server.template.service.operations import TemplateService
 

@@ -13,7 +13,7 @@ from tinkwell.api.v1 import namespace_service_pb2 as namespace_pb
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.unit.api import charm_stream, message
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.namespaces import Namespaces

@@ -9,7 +9,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
-from tinkwell.server.rpc.watch import Watches
+from tinkwell.server.rpc.watch.watch import Watches
 from tinkwell.server.workflow.api import message
 from tinkwell.server.workflow.service.data import WorkflowDataService
 from tinkwell.server.workflow.service.operations import WorkflowService

@@ -13,7 +13,8 @@ from integration.provisioner import engine_image, fake_engine
 from integration.provisioner.fake_engine import FakeEngine, Request
 
 from support.waiting import eventually
-from tinkwell.provisioner.runtime.docker import connection, engine, setting
+from tinkwell.provisioner.runtime.docker import engine, setting
+from tinkwell.provisioner.runtime.docker.connection import connection
 
 
 def sockets() -> set[str]:

@@ -6,7 +6,9 @@ from ruamel.yaml.nodes import Node
 from tinkwell.core import errors
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.manifest.model import Manifest, ManifestResource, Plug
-from tinkwell.core.value import document, position, yaml_node
+from tinkwell.core.value import document
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 SEED = """
 resources:

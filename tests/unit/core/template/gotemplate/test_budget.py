@@ -2,9 +2,10 @@
 
 import pytest
 
-from tinkwell.core.template.gotemplate import budget, function, program
-from tinkwell.core.template.gotemplate import format as gotemplate_format
+from tinkwell.core.template.gotemplate import budget, program
 from tinkwell.core.template.gotemplate.budget import Allowance, Budget, Exhausted
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
+from tinkwell.core.template.gotemplate.function import table as function
 from tinkwell.core.value import document
 
 SMALL = Allowance(steps=20, characters=100)

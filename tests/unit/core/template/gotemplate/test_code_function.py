@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.core.template.gotemplate.printing import printed, refusal
 
-from tinkwell.core.template.gotemplate import notation
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import notation
 from tinkwell.core.value import document
 
 VALUES = document.parse_json_object(

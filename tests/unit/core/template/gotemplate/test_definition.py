@@ -3,7 +3,8 @@
 import pytest
 from unit.core.template.gotemplate.printing import printed, refusal
 
-from tinkwell.core.template.gotemplate import parser, program
+from tinkwell.core.template.gotemplate import program
+from tinkwell.core.template.gotemplate.syntax import parser
 from tinkwell.core.value import document
 
 VALUES = document.parse_json_object(

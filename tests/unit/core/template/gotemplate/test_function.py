@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinkwell.core.template.gotemplate import advice, function, program
-from tinkwell.core.template.gotemplate import format as gotemplate_format
+from tinkwell.core.template.gotemplate import program
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import advice
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
+from tinkwell.core.template.gotemplate.function import table as function
 from tinkwell.core.value import document
 
 VALUES = document.parse_json_object(

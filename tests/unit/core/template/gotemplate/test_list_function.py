@@ -3,7 +3,7 @@
 import pytest
 from unit.core.template.gotemplate.printing import printed, refusal
 
-from tinkwell.core.template.gotemplate import argument
+from tinkwell.core.template.gotemplate.function import argument
 from tinkwell.core.value import document
 
 VALUES = document.parse_json_object(

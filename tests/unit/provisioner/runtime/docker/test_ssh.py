@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tinkwell.provisioner.runtime.docker import ssh
+from tinkwell.provisioner.runtime.docker.connection import ssh
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from tinkwell.core.release.chart.file import archive, metadata
 from tinkwell.core.release.chart.file.archive import MAX_LEVELS, METADATA
 from tinkwell.core.release.chart.file.metadata import Metadata
 from tinkwell.core.release.manifest import name as names
-from tinkwell.core.value import check, document, parse, yaml_file
+from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
+from tinkwell.core.value.yaml import file as yaml_file
 
 VALUES = "values.yaml"
 TEMPLATES = "templates/"

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import constraint
 from tinkwell.core.release.manifest import name as names
-from tinkwell.core.value import check, document, parse, yaml_file
+from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.closed_object import ClosedObject, Parse, nearest
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
+from tinkwell.core.value.yaml import file as yaml_file
 
 DEPENDS_ON = "helm.sh/depends-on/subcharts"
 API_VERSIONS = ("v2", "v3")

@@ -20,8 +20,9 @@ from tinkwell.core.release.chart.sequence import Edge
 from tinkwell.core.release.chart.value import set_value, value
 from tinkwell.core.release.chart.value.given import Given
 from tinkwell.core.release.chart.value.value import NOTHING, Path
-from tinkwell.core.value import position, yaml_node
 from tinkwell.core.value.document import JsonObject, JsonValue
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 
 @dataclass(frozen=True, slots=True)

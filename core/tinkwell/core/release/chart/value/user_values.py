@@ -14,8 +14,10 @@ from tinkwell.core.release.chart.value import given as givens
 from tinkwell.core.release.chart.value import set_value
 from tinkwell.core.release.chart.value.set_value import Mode
 from tinkwell.core.release.manifest import variables
-from tinkwell.core.value import parse, pointer, position, yaml_node
+from tinkwell.core.value import parse, pointer
 from tinkwell.core.value.document import JsonObject
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 # Gives the text of a file by its path; raises where there is none.
 Read: TypeAlias = Callable[[str], str]

@@ -12,16 +12,14 @@ import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
 
-from tinkwell.core.template.gotemplate import (
-    code_function,
-    list_function,
-    machine_function,
-    number_function,
-    text_function,
-)
-from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate.argument import ANY, Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import code as code_function
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
+from tinkwell.core.template.gotemplate.function import list as list_function
+from tinkwell.core.template.gotemplate.function import machine as machine_function
+from tinkwell.core.template.gotemplate.function import number as number_function
+from tinkwell.core.template.gotemplate.function import text as text_function
+from tinkwell.core.template.gotemplate.function.argument import ANY, Function, Value
 from tinkwell.core.value import document
 
 # Each character, or item, takes them several times as long as it takes other functions.

@@ -7,10 +7,10 @@ import posixpath
 from collections.abc import Mapping
 
 from tinkwell.core import errors
-from tinkwell.core.template.gotemplate import argument, notation
-from tinkwell.core.template.gotemplate.argument import Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
-from tinkwell.core.template.gotemplate.text_function import Enclosed
+from tinkwell.core.template.gotemplate.function import argument, notation
+from tinkwell.core.template.gotemplate.function.argument import Function, Value
+from tinkwell.core.template.gotemplate.function.text import Enclosed
 from tinkwell.core.value import document
 
 

@@ -7,9 +7,9 @@ import decimal
 import re
 from collections.abc import Callable, Mapping
 
-from tinkwell.core.template.gotemplate import argument
-from tinkwell.core.template.gotemplate.argument import ANY, Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import argument
+from tinkwell.core.template.gotemplate.function.argument import ANY, Function, Value
 from tinkwell.core.value import document, parse
 
 _DECIMAL = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,18})")

@@ -15,8 +15,9 @@ from typing import Any
 from tinkwell.api.v1 import event_service_pb2, workflow_service_pb2_grpc
 from tinkwell.api.v1 import workflow_service_pb2 as pb
 from tinkwell.client.template.model import Template
-from tinkwell.client.testing import encode, output, report, retention, status
+from tinkwell.client.testing import encode, output, status
 from tinkwell.client.testing.gate import Gate, ReceivedCall
+from tinkwell.client.testing.workflow import report, retention
 from tinkwell.client.testing.world import World
 from tinkwell.client.value import shape
 from tinkwell.client.workflow import message

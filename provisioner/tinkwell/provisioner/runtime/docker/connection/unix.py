@@ -9,7 +9,7 @@ from typing import Any
 
 import urllib3
 
-from tinkwell.provisioner.runtime.docker import adapter
+from tinkwell.provisioner.runtime.docker.connection import adapter
 
 
 class UnixConnection(urllib3.connection.HTTPConnection):

@@ -4,8 +4,8 @@ import decimal
 import re
 from collections.abc import Iterator
 
-from tinkwell.core.template.gotemplate import node
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.syntax import node
 from tinkwell.core.value import document
 
 Value = node.Value

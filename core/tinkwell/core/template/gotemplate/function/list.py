@@ -5,10 +5,10 @@ None of them changes what it is given. Those that sprig lets give null for what 
 
 from collections.abc import Mapping
 
-from tinkwell.core.template.gotemplate import argument
-from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate.argument import ANY, Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import argument
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
+from tinkwell.core.template.gotemplate.function.argument import ANY, Function, Value
 from tinkwell.core.value import document, parse
 
 MAX_FAIL_CHARACTERS = 300

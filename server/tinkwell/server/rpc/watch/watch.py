@@ -13,8 +13,8 @@ from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.event.selection import Selection
 from tinkwell.core.value import parse as value
 from tinkwell.server.log.watching import FromRevision, Now, Since, Start, WatchService
-from tinkwell.server.rpc import event_encoding
-from tinkwell.server.rpc.connection import Connections
+from tinkwell.server.rpc.watch import event_encoding
+from tinkwell.server.rpc.watch.connection import Connections
 
 logger = logging.getLogger(__name__)
 

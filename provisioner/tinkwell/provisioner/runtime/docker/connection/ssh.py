@@ -26,7 +26,7 @@ from typing import Any, Self
 
 import urllib3
 
-from tinkwell.provisioner.runtime.docker import adapter
+from tinkwell.provisioner.runtime.docker.connection import adapter
 
 SCHEME = "ssh://"
 # Reaching a host and agreeing on keys; logging in and starting its docker program come on top, with the answer's time.

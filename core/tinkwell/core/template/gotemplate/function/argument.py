@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tinkwell.core.template.gotemplate import node
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.syntax import node
 from tinkwell.core.value import document
 
 Value = node.Value

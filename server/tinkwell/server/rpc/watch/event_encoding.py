@@ -16,7 +16,7 @@ from tinkwell.core import errors
 from tinkwell.core.event.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.event.page import Row, kind_of, row_of
-from tinkwell.server.rpc import varint
+from tinkwell.server.rpc.watch import varint
 
 _RESOURCE_TYPES = {str(kind): pb.ResourceType.Value(f"RESOURCE_TYPE_{kind}") for kind in ResourceType}
 _EVENT_TYPES = {str(kind): pb.EventType.Value(f"EVENT_TYPE_{kind}") for kind in EventType}

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 from tinkwell.core.template import text as template_text
-from tinkwell.core.template.gotemplate import argument, node
-from tinkwell.core.template.gotemplate import format as gotemplate_format
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import argument
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
+from tinkwell.core.template.gotemplate.syntax import node
 
 Value = node.Value
 

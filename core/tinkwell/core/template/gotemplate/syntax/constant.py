@@ -4,8 +4,9 @@ import decimal
 import math
 import re
 
-from tinkwell.core.template.gotemplate import fault, lexer
-from tinkwell.core.template.gotemplate.lexer import Kind
+from tinkwell.core.template.gotemplate import fault
+from tinkwell.core.template.gotemplate.syntax import lexer
+from tinkwell.core.template.gotemplate.syntax.lexer import Kind
 from tinkwell.core.value import parse as value
 
 MAX_NUMBER_CHARACTERS = 64

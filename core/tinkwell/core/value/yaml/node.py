@@ -14,8 +14,10 @@ from ruamel.yaml import error as yaml_error
 from ruamel.yaml import reader
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from tinkwell.core.value import document, parse, position, yaml_scanner
+from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import MAX_DEPTH, JsonValue
+from tinkwell.core.value.yaml import position
+from tinkwell.core.value.yaml import scanner as yaml_scanner
 
 MAX_VALUES = 1_000_000
 MAX_CHARACTERS = 64 * 1024 * 1024

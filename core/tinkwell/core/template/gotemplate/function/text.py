@@ -6,10 +6,10 @@ What they look for comes before what they look at, so that this may be piped: `c
 import re
 from collections.abc import Mapping
 
-from tinkwell.core.template.gotemplate import argument
-from tinkwell.core.template.gotemplate import format as gotemplate_format
-from tinkwell.core.template.gotemplate.argument import ANY, Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import argument
+from tinkwell.core.template.gotemplate.function import format as gotemplate_format
+from tinkwell.core.template.gotemplate.function.argument import ANY, Function, Value
 from tinkwell.core.value import parse
 
 MAX_INDENT = 100

@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from ruamel.yaml import error, events
 
-from tinkwell.core.value import yaml_scanner
+from tinkwell.core.value.yaml import scanner as yaml_scanner
 
 # Events take up to eighty times the memory of their text: some 20 MB in all at most.
 MAX_KEPT_CHARACTERS = 4 * 1024

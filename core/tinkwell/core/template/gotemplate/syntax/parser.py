@@ -3,9 +3,12 @@
 import difflib
 from collections.abc import Iterable, Iterator
 
-from tinkwell.core.template.gotemplate import advice, constant, fault, lexer, node, text_function
-from tinkwell.core.template.gotemplate import function as gotemplate_function
-from tinkwell.core.template.gotemplate.lexer import Kind
+from tinkwell.core.template.gotemplate import fault
+from tinkwell.core.template.gotemplate.function import advice
+from tinkwell.core.template.gotemplate.function import table as gotemplate_function
+from tinkwell.core.template.gotemplate.function import text as text_function
+from tinkwell.core.template.gotemplate.syntax import constant, lexer, node
+from tinkwell.core.template.gotemplate.syntax.lexer import Kind
 from tinkwell.core.value import parse as value
 
 MAX_DEPTH = 50

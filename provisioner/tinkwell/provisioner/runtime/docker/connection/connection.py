@@ -9,7 +9,8 @@ import docker
 import requests
 from docker import utils
 
-from tinkwell.provisioner.runtime.docker import adapter, setting, ssh, unix
+from tinkwell.provisioner.runtime.docker import setting
+from tinkwell.provisioner.runtime.docker.connection import adapter, ssh, unix
 
 _UNIX = "http+unix://"
 # The SDK is told an address that it makes nothing of, and then the real one.

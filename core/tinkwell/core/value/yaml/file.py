@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from ruamel.yaml.nodes import Node
 
 from tinkwell.core import errors
-from tinkwell.core.value import check, document, parse, position, yaml_node
+from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.document import JsonValue
+from tinkwell.core.value.yaml import node as yaml_node
+from tinkwell.core.value.yaml import position
 
 MAX_FILE_BYTES = document.MAX_DOCUMENT_BYTES
 MAX_ALIASES = 100

@@ -4,9 +4,9 @@ import ipaddress
 from collections.abc import Mapping
 
 from tinkwell.core import errors
-from tinkwell.core.template.gotemplate import argument
-from tinkwell.core.template.gotemplate.argument import Function, Value
 from tinkwell.core.template.gotemplate.fault import BadArgument
+from tinkwell.core.template.gotemplate.function import argument
+from tinkwell.core.template.gotemplate.function.argument import Function, Value
 from tinkwell.core.value import parse
 
 

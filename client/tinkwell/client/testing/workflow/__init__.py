@@ -1,0 +1,1 @@
+"""The WorkflowService of the fake server."""

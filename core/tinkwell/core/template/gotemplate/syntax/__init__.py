@@ -1,0 +1,1 @@
+"""From the text of a Go template to its syntax tree."""

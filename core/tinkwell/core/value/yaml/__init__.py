@@ -1,0 +1,1 @@
+"""YAML: read as JSON values that know their places, and written so that every reader understands it alike."""
