@@ -76,17 +76,15 @@ class Host:
         while not self._served.stopping.is_set():
             if isinstance(following, Grant):
                 following = await self._handle(following)
-                # After the last commit somebody may have to be elected, which only asking does.
-                if isinstance(following, Grant) or _is_gone(following):
-                    continue
             elif _is_gone(following):
                 logger.info("the unit is gone", extra={"unit_id": self._unit_id})
                 return
-            elif following is not None:
-                self._note(following)
-                await self._sleep(following.due_in_seconds)
-            if not self._served.stopping.is_set():
-                following = await self._next()
+            else:
+                if following is not None:
+                    self._note(following)
+                    await self._sleep(following.due_in_seconds)
+                if not self._served.stopping.is_set():
+                    following = await self._next()
 
     async def _sleep(self, seconds: float | None) -> None:
         try:
@@ -225,6 +223,8 @@ class Host:
         units, is_last = self._served.units, self._served.stopping.is_set()
 
         async def commit(token: int) -> Grant | NoEvent:
+            # The answer says what is due then: what the unit was woken for before is in it.
+            self._is_awake.clear()
             return await units.commit(token, outcome.event_id, outcome.attempt, outcome.effects, is_last=is_last)
 
         following: Grant | NoEvent | None = None
@@ -245,6 +245,7 @@ class Host:
         units, said = self._served.units, message[:_MESSAGE_CHARACTERS]
 
         async def fail(token: int) -> Grant | NoEvent:
+            self._is_awake.clear()
             return await units.fail(token, event_id, attempt, said)
 
         try:
