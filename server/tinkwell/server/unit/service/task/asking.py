@@ -53,8 +53,8 @@ class Tasks:
         """Ask a unit to run an action or a command. A repeated request with the same id changes nothing.
 
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.AlreadyExists` for the id of another task,
-        `errors.LimitReached` while too many wait, and `errors.IllegalTransition` for a unit that is being removed, where
-        nobody leads, and for a command where the server allows none.
+        `errors.LimitReached` while too many wait, and `errors.IllegalTransition` for a unit that is being removed,
+        where nobody leads, and for a command where the server allows none.
         """
         asked = _checked(asked)
         if asked.arguments and not self._allows_commands:
@@ -88,7 +88,7 @@ class Tasks:
     async def cancel(self, task_id: str, *, actor: str) -> Task:
         """End a task that waits; one that runs is ended by its agent, which is told so.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` for one that has ended otherwise.
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` for one that has ended already.
         """
         task_id = parse.parse_uuid("id", task_id)
 

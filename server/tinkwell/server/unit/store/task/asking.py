@@ -40,7 +40,9 @@ _CANCEL = """
     UPDATE task SET state = 'CANCELLED', message = $2, finished_at = clock_timestamp()
      WHERE id = $1::text::uuid AND state = 'PENDING'
 """
-_REQUEST_END = "UPDATE task SET is_cancelled = true WHERE id = $1::text::uuid AND state = 'RUNNING' AND NOT is_cancelled"
+_REQUEST_END = (
+    "UPDATE task SET is_cancelled = true WHERE id = $1::text::uuid AND state = 'RUNNING' AND NOT is_cancelled"
+)
 LINES = """
     SELECT line FROM (SELECT number, line FROM task_line WHERE task_id = $1::text::uuid ORDER BY number DESC LIMIT $2) l
      ORDER BY number

@@ -20,7 +20,7 @@ COLUMNS = """
 class Task:
     """A task. `parameters` and `result` are JSON objects as text; `charm` is the digest that it runs on, empty before.
 
-    `is_cancelled`: it runs, and its agent is to end it. `remaining_seconds` is until its deadline, None before its start.
+    `is_cancelled`: it runs, and its agent is to end it. `remaining_seconds` is until its deadline, None before it runs.
     """
 
     id: str

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tinkwell.core.unit import limit
 from tinkwell.core.unit.kinds import TaskState
 from tinkwell.server.database.database import Fetch, Transaction
-from tinkwell.server.unit.store.task import row
+from tinkwell.server.unit.store.task import asking, row
 from tinkwell.server.unit.store.task.row import Task
 
 GRANT = f"""
@@ -14,7 +14,7 @@ GRANT = f"""
            deadline_at = clock_timestamp() + make_interval(secs => t.timeout_seconds)
      WHERE t.id = $1::text::uuid AND t.state = 'PENDING'
     RETURNING {row.COLUMNS}
-"""
+"""  # noqa: S608
 END = """
     UPDATE task SET state = $2, result = $3::text::json, message = $4, finished_at = clock_timestamp()
      WHERE id = $1::text::uuid AND state = 'RUNNING'
@@ -47,6 +47,11 @@ END_PENDING = """
     UPDATE task SET state = 'CANCELLED', message = 'its unit is being removed', finished_at = clock_timestamp()
      WHERE unit_id = ANY ($1::text[]::uuid[]) AND state = 'PENDING'
 """
+
+
+async def find(fetch: Fetch, task_id: str) -> Task | None:
+    """Return a task; None if there is none."""
+    return await asking.find(fetch, task_id)
 
 
 async def grant(transaction: Transaction, task_id: str, *, charm: str, lease_token: int) -> Task | None:
