@@ -21,7 +21,7 @@ WRITE = """
         seen_term, seen_bag, lease_token, started_at, deadline_at, finished_at, is_peer, phase, cause, reason,
         leaving, actor)
     SELECT next.namespace, next.application_id, next.id, next.name, next.last_ordinal, CAST($2 AS text), $3, $4, $5, $6,
-           $7, $8, $24, $25, $9, $10, $11, $12, $13, $14, $15,
+           $7, $8, $9, $24, $25, $10, $11, $12, $13, $14, $15,
            $16, clock_timestamp(), clock_timestamp() + make_interval(secs => $17),
            CASE WHEN CAST($2 AS text) <> 'RUNNING' THEN clock_timestamp() END, $18, $19, $20::text::json, $21, $22, $23
       FROM next
