@@ -6,21 +6,23 @@ import asyncpg
 
 from support.unit_plan import FILL, TABLES, indexes
 from tinkwell.core.unit.resolver.change import Detach, LetGo, Refer
-from tinkwell.server.unit.store.delivery import change, event, lock, look, state, told
+from tinkwell.server.unit.store.delivery import change, event, lock, state, told
 
 ID = str(uuid.UUID(int=1))
 MEMBER = (ID, 1, "web/1")
-LOADED = {
-    *("unit_pkey", "application_pkey", "charm_digest", "namespace_name", "unit_event_active", "storage_unit"),
-    *("relation_end_application", "unit_number", "relation_member_pkey", "relation_bag_pkey"),
-    *("unit_relation_pkey", "unit_member_pkey", "relation_pkey", "machine_hold_pkey"),
-}
 HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "application": (lock.APPLICATION, (ID,), {"application_pkey"}),
     "unit": (lock.UNIT, (ID,), {"unit_pkey"}),
     "relation": (lock.RELATION, ("n1", 1), {"relation_number"}),
-    "load": (state.LOAD, (ID,), LOADED),
-    "look": (look.LOOK, (ID, 1), {*LOADED, "relation_member_unit"}),
+    "load": (
+        state.LOAD,
+        (ID,),
+        {
+            *("unit_pkey", "application_pkey", "charm_digest", "namespace_name", "unit_event_active", "storage_unit"),
+            *("relation_end_application", "unit_number", "relation_member_pkey", "relation_bag_pkey"),
+            *("unit_relation_pkey", "unit_member_pkey", "relation_pkey", "machine_hold_pkey"),
+        },
+    ),
     "end": (event.END, (ID, "COMMITTED", "", False, None, 0, 0), {"unit_event_pkey"}),
     "retry": (event.RETRY, (ID, 1, False, 1.0, 1, "", 1, 1), {"unit_event_pkey"}),
     "forget": (event.FORGET, (ID, 100), {"unit_event_ordinal"}),

@@ -102,7 +102,12 @@ AS $$
     SELECT concat(
         '{"id": "', s.id, '", "application_id": "', s.application_id, '", "namespace": "', s.namespace, '", "name": "',
         s.name, '", "owner": ', to_json(s.owner), ', "label": ', to_json(s.label), ', "description": ',
-        to_json(s.description), ', "rotation": "', s.rotation, '", "latest": ', s.latest, ', "version": ', s.version,
+        to_json(s.description), ', "rotation": "', s.rotation, '", "latest": ', s.latest, ', "grants": ',
+        coalesce((SELECT json_agg(json_build_object('relation', coalesce(r.number, 0), 'application', a.name,
+                                                    'unit', coalesce(u.name, '')) ORDER BY g.id)
+                    FROM secret_grant g JOIN application a ON a.id = g.application_id
+                    LEFT JOIN relation r ON r.id = g.relation_id LEFT JOIN unit u ON u.id = g.unit_id
+                   WHERE g.secret_id = s.id), '[]'), ', "version": ', s.version,
         time_member('created_at', s.created_at), time_member('updated_at', s.updated_at),
         time_member('rotates_at', s.rotates_at), '}'
     )::json

@@ -118,9 +118,8 @@ class TaskEnding:
             return None
         if await effects.has_led(transaction, loaded, call.given):
             # It is run once, so that nobody does what it has done as a leader.
-            error = effects.not_leader(loaded)
-            await turn.end_task(task.id, TaskState.FAILED, message=str(error)[:_MAX_MESSAGE_CHARACTERS])
-            return Refusal(error)
+            await turn.end_task(task.id, TaskState.FAILED, message="its application's leader has changed")
+            return Refusal(effects.not_leader(loaded))
         ordinal = loaded.unit.last_ordinal
         ground = effects.ground_of(looked, None, charm=task.charm, ordinal=ordinal, term=call.given.term)
         try:

@@ -7,8 +7,8 @@ where it has to; see `lock`. What is read is read by one statement, after the lo
 from tinkwell.server.unit.store.delivery.change import apply
 from tinkwell.server.unit.store.delivery.event import end_event, retry_event, retry_in, take_over, write_event
 from tinkwell.server.unit.store.delivery.lock import lock_application, lock_relation, lock_unit
-from tinkwell.server.unit.store.delivery.look import Looked, look
 from tinkwell.server.unit.store.delivery.look_again import LookAgain
+from tinkwell.server.unit.store.delivery.looked import Looked, look
 from tinkwell.server.unit.store.delivery.row import ApplicationRow, EventRow, Loaded, NewEvent, Settings, UnitRow
 from tinkwell.server.unit.store.delivery.state import load
 from tinkwell.server.unit.store.delivery.told import save
