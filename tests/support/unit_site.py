@@ -104,9 +104,7 @@ class Agent:
         """The request for it."""
         granted = self.grants[unit_id]
         event_id = granted.event.id or granted.task.id
-        return pb.ReadSecretRequest(
-            lease_token=self.token, event_id=event_id, id=name, label=label, revision=revision
-        )
+        return pb.ReadSecretRequest(lease_token=self.token, event_id=event_id, id=name, label=label, revision=revision)
 
     async def fail(self, unit_id: str, message: str = "exit 1", *, is_lost: bool = False) -> pb.NextEventResponse:
         """Say that it has failed."""

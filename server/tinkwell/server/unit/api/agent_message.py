@@ -75,12 +75,9 @@ def grant(found: Grant) -> pb.Grant:
         ),
         machine=found.machine,
         addresses=found.addresses,
-<<<<<<< HEAD
         secrets=[secret_message.own_secret(each) for each in found.secrets],
         committed_ordinal=found.committed_ordinal,
-=======
-        remote=bag(found.granted.remote) if found.granted.remote is not None else None,
->>>>>>> next
+        remote=bag(found.granted.remote) if found.granted is not None and found.granted.remote is not None else None,
     )
 
 

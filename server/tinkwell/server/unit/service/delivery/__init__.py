@@ -15,19 +15,11 @@ whatever its token, as long as the attempt is the current one.
 after that, by one statement. Who finds only under the unit's lock that it leads begins again, with the application
 locked first.
 
-<<<<<<< HEAD
-**After a commit** the unit is looked at once more if it changes what is seen of the unit, beside what it has been told
-and its own bags: a phase, a membership, storage, a secret, the time of `update-status`. Else the next event is decided
-on what was seen before the commit; whatever others have changed meanwhile names the unit to its agent, which asks
-again. So an agent need not ask after a commit that is answered "nothing is due", but where it says that this was not
-looked for, or that somebody has to be elected: then it is due in no time.
-=======
 **After a commit** the unit is looked at once more if that changes what is seen of the unit, beside what it was told and
-its own bags: a phase, a membership, storage, the time of `update-status`. Else the next event is decided on what was
-seen before the commit; whatever others have changed meanwhile names the unit to its agent, which asks again. So an
+its own bags: a phase, a membership, storage, a secret, the time of `update-status`. Else the next event is decided on
+what was seen before the commit; whatever others have changed meanwhile names the unit to its agent, which asks again. So an
 agent need not ask after a commit that is answered with "nothing is due", unless that is due in no time: nobody has
 looked then, or somebody has to be elected.
->>>>>>> next
 
 **Lost, failed, refused.**
 

@@ -25,7 +25,7 @@ WRITE = """
         seen_term, seen_bag, lease_token, started_at, deadline_at, finished_at, is_peer, phase, cause, reason,
         leaving, actor)
     SELECT next.namespace, next.application_id, next.id, next.name, next.last_ordinal, CAST($2 AS text), $3, $4, $5, $6,
-           $7, $8, $9, $24, $25, $10, $11, $12, $13, $14, $15,
+           $7, $8, $9, $25, $26, $10, $11, $12, $13, $14, $15,
            $16, clock_timestamp(), clock_timestamp() + make_interval(secs => $17),
            CASE WHEN CAST($2 AS text) <> 'RUNNING' THEN clock_timestamp() END, $18, $19, $20::text::json, $21, $22, $23
       FROM next
@@ -79,11 +79,8 @@ async def write_event(transaction: Transaction, unit_id: str, new: NewEvent, *, 
             *(new.state, event.kind, event.relation, event.endpoint, event.application, event.unit),
             *(event.departing_unit, event.storage, event.is_mirrored, event.is_echo),
             *(seen.config, seen.charm, seen.term, seen.bag, new.lease_token, new.timeout_seconds),
-<<<<<<< HEAD
-            *(new.is_peer, new.phase, new.cause, new.reason, new.leaving, new.actor, event.secret, event.revision),
-=======
-            *(new.is_peer, new.phase, new.cause, new.reason, new.leaving, new.actor, reads),
->>>>>>> next
+            *(new.is_peer, new.phase, new.cause, new.reason, new.leaving, new.actor, reads, event.secret),
+            event.revision,
         )
     )[0]
     if row["ordinal"] % _FORGOTTEN_AT_ONCE == 0:
