@@ -5,8 +5,8 @@ import json
 
 import grpc
 import pytest
-
 from integration.unit.task.conftest import Stage
+
 from support import edge, role
 from support.application_site import refusal
 from support.unit_site import bag, edits
@@ -61,7 +61,8 @@ async def test_a_task_is_granted_run_and_ended_with_its_effects(stage: Stage) ->
         "SELECT data::text FROM events WHERE name = 'task.succeeded' AND parent_id = $1::text::uuid",
         ended.application_id,
     )
-    assert "size" not in told and "level" not in told
+    assert "size" not in told
+    assert "level" not in told
 
 
 async def test_an_end_that_is_told_twice_is_answered_twice_and_another_one_is_refused(stage: Stage) -> None:

@@ -63,9 +63,7 @@ class Secrets:
     @property
     def owned(self) -> list[Secret]:
         """Those that the unit may change, by id."""
-        return [
-            secret for _, secret in sorted(self._known.items()) if secret.is_owned and secret.id not in self._removed
-        ]
+        return [secret for _, secret in sorted(self._known.items()) if secret.is_owned and secret.id not in self._removed]
 
     async def add(self, change: Change, *, is_application: bool) -> str:
         """Make a secret, and return its id. Raises `Refused`, and then does nothing."""
@@ -130,9 +128,7 @@ class Secrets:
             )
         )
 
-    async def get(
-        self, name: str, *, label: str = "", is_peek: bool = False, is_refresh: bool = False
-    ) -> Mapping[str, str]:
+    async def get(self, name: str, *, label: str = "", is_peek: bool = False, is_refresh: bool = False) -> Mapping[str, str]:
         """Read a secret by its id or its label; with both, the label is the unit's own from now on. Raises `Refused`."""
         secret = self._find(name, label)
         if secret.is_owned:

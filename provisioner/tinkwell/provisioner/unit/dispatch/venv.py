@@ -30,9 +30,7 @@ IMPORT_SECONDS = 60.0
 _MAX_ERROR = 700
 _PACKED, _CONSTRAINTS, _SCRAP = "packed", "constraints.txt", ".scrap"
 # What a build may know of where packages come from.
-_PASSED = re.compile(
-    r"PIP_\w+|(?:HTTPS?|NO|ALL)_PROXY|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE"
-)
+_PASSED = re.compile(r"PIP_\w+|(?:HTTPS?|NO|ALL)_PROXY|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE")
 _VERSION = re.compile(r"(?:python3\.|cpython-3)(\d+)")
 
 
