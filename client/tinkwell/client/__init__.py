@@ -44,13 +44,22 @@ from tinkwell.client.release.model import (
 from tinkwell.client.template.client import TemplateClient
 from tinkwell.client.template.model import Template
 from tinkwell.client.unit.client import ApplicationClient
-from tinkwell.client.unit.event import EventRelation, EventSeen, UnitEvent
+from tinkwell.client.unit.event import EventRelation, EventSecret, EventSeen, UnitEvent
 from tinkwell.client.unit.explanation import UnitCause, UnitExplanation
-from tinkwell.client.unit.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
+from tinkwell.client.unit.grant import (
+    Grant,
+    GrantedRelation,
+    GrantedSecret,
+    Leadership,
+    NoEvent,
+    NoEventReason,
+    SecretContent,
+)
 from tinkwell.client.unit.model import (
     Application,
     Bag,
     Charm,
+    CharmAction,
     CharmEndpoint,
     CharmOption,
     CharmStorage,
@@ -65,6 +74,9 @@ from tinkwell.client.unit.model import (
 )
 from tinkwell.client.unit.namespaces import NamespaceClient
 from tinkwell.client.unit.notice import DeferredNotice
+from tinkwell.client.unit.secret import SecretClient
+from tinkwell.client.unit.secret_model import RevealedSecret, Secret, SecretGranted, SecretRevision
+from tinkwell.client.unit.task import Task
 from tinkwell.client.unit.worker import UnitClient
 from tinkwell.client.value.change import Change, Created
 from tinkwell.client.watch.event import Event
@@ -118,6 +130,7 @@ __all__ = [
     "BulkChange",
     "Change",
     "Charm",
+    "CharmAction",
     "CharmEndpoint",
     "CharmKind",
     "CharmOption",
@@ -135,6 +148,7 @@ __all__ = [
     "EventClient",
     "EventKind",
     "EventRelation",
+    "EventSecret",
     "EventSeen",
     "EventState",
     "EventType",
@@ -142,6 +156,7 @@ __all__ = [
     "Explanation",
     "Grant",
     "GrantedRelation",
+    "GrantedSecret",
     "HandlerOutcome",
     "HandlerRun",
     "Hardware",
@@ -190,14 +205,21 @@ __all__ = [
     "Resource",
     "ResourceStatus",
     "ResourceType",
+    "RevealedSecret",
     "Revision",
     "RevisionState",
+    "Secret",
+    "SecretClient",
+    "SecretContent",
+    "SecretGranted",
+    "SecretRevision",
     "State",
     "Step",
     "StepKind",
     "StepLogLine",
     "Storage",
     "StorageRequest",
+    "Task",
     "Template",
     "TemplateClient",
     "Unfinished",

@@ -65,6 +65,8 @@ def cause(event: UnitEvent, *, unit: str, application_id: str, is_of_upgrade: bo
             found = {"type": "RELATION", "id": str(event.relation), "owner": owner, "version": seen.bag}
         case _ if event.kind.is_relation:
             found = {"type": "RELATION", "id": str(event.relation)}
+        case _ if event.kind.is_secret:
+            found = {"type": "SECRET", "id": event.secret} | ({"version": event.revision} if event.revision else {})
         case _ if event.kind.is_storage:
             found = {"type": "STORAGE", "id": event.storage}
         case _:
@@ -126,9 +128,18 @@ def upcoming(ledger: Ledger, view: View, *, most: int) -> tuple[UnitEvent, ...]:
             break
         events.append(event)
         ledger = advance(ledger, event, view)
-        view = replace(view, code=event.seen.charm, is_tick_due=view.is_tick_due and not _is_tick(event))
+        view = _after(event, view)
     return tuple(events)
 
 
-def _is_tick(event: UnitEvent) -> bool:
-    return event.kind is EventKind.UPDATE_STATUS
+def _after(event: UnitEvent, view: View) -> View:
+    """Return the view in which nothing else has happened: what is due by the clock is so once."""
+    view = replace(view, code=event.seen.charm)
+    match event.kind:
+        case EventKind.UPDATE_STATUS:
+            return replace(view, is_tick_due=False)
+        case EventKind.SECRET_ROTATE:
+            rotated = replace(view.secrets[event.secret], is_rotation_due=False)
+            return replace(view, secrets={**view.secrets, event.secret: rotated})
+        case _:
+            return view
