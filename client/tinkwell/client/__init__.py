@@ -54,6 +54,7 @@ from tinkwell.client.unit.grant import (
     NoEvent,
     NoEventReason,
     SecretContent,
+    SecretReader,
 )
 from tinkwell.client.unit.model import (
     Application,
@@ -115,8 +116,31 @@ from tinkwell.core.release.kinds import Phase as OperationPhase
 from tinkwell.core.release.lifecycle_event.run import HandlerRun
 from tinkwell.core.release.lifecycle_event.run import Outcome as HandlerOutcome
 from tinkwell.core.release.record import Options
-from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
-from tinkwell.core.unit.kinds import CharmKind, EventKind, EventState, Life, Owner, Profile
+from tinkwell.core.unit.effect import (
+    BagEdit,
+    Effects,
+    Notice,
+    Port,
+    SecretAdd,
+    SecretGrant,
+    SecretRemove,
+    SecretRevoke,
+    SecretSet,
+    SecretTrack,
+    StorageRequest,
+    TaskOutcome,
+)
+from tinkwell.core.unit.kinds import (
+    CharmKind,
+    EventKind,
+    EventState,
+    Life,
+    Owner,
+    Profile,
+    Rotation,
+    TaskKind,
+    TaskState,
+)
 from tinkwell.core.unit.kinds import Phase as UnitPhase
 
 __all__ = [
@@ -208,11 +232,19 @@ __all__ = [
     "RevealedSecret",
     "Revision",
     "RevisionState",
+    "Rotation",
     "Secret",
+    "SecretAdd",
     "SecretClient",
     "SecretContent",
+    "SecretGrant",
     "SecretGranted",
+    "SecretReader",
+    "SecretRemove",
     "SecretRevision",
+    "SecretRevoke",
+    "SecretSet",
+    "SecretTrack",
     "State",
     "Step",
     "StepKind",
@@ -220,6 +252,9 @@ __all__ = [
     "Storage",
     "StorageRequest",
     "Task",
+    "TaskKind",
+    "TaskOutcome",
+    "TaskState",
     "Template",
     "TemplateClient",
     "Unfinished",
