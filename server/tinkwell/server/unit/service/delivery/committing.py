@@ -27,6 +27,9 @@ from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain, Loo
 
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
+# What `install` plans has every relation that the log has before it: whoever relates its application waits. And whoever
+# was elected announces its term in the application, also where it leads no more.
+_APPLICATION_KINDS = frozenset({EventKind.INSTALL, EventKind.LEADER_ELECTED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,8 +166,7 @@ class Committing:
 async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundEvent) -> Looked:
     """Lock all that the end of an attempt may change, in the order in which all do, and look at its unit."""
     found = event.unit
-    # What `install` plans has every relation that the log has before it: whoever relates its application waits.
-    locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL
+    locks_application = found.leads or call.locks_application or event.kind in _APPLICATION_KINDS
     if locks_application and not await delivery.lock_application(transaction, found.application_id):
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
     if not await delivery.lock_unit(transaction, found.unit_id):
