@@ -101,6 +101,8 @@ class Execution:
         return python
 
     def _provide_storages(self, given: Given) -> None:
+        if given.storages:
+            self._host.folders.note_history(self._folder.history)
         for name, path in given.storages.items():
             self._folder.note_storage(given.namespace, name)
             if not Path(path).is_dir():
