@@ -123,6 +123,9 @@ class UnitServer:
         kinds: Iterable[CharmKind | str],
         machines: Iterable[str] = (),
         anywhere: bool = False,
+        charm: str = "",
+        namespace: str = "",
+        application: str = "",
     ) -> AsyncIterator[tuple[str, ...]]:
         assert list(kinds) == [CharmKind.SCRIPTS]
         yield (UNIT_ID,)
@@ -179,7 +182,15 @@ class UnitServer:
             raise errors.PermissionDenied(f"the bag of {owner} is not for web/0")
         return Bag(owner, self.others[owner])
 
-    async def set_status(self, lease_token: int, unit_id: str, *, status: UnitStatus | None = None) -> None:
+    async def set_status(
+        self,
+        lease_token: int,
+        unit_id: str,
+        *,
+        status: UnitStatus | None = None,
+        application_status: UnitStatus | None = None,
+        workload_version: str | None = None,
+    ) -> None:
         assert status is not None
         self._check(lease_token, "set_status")
         self.state.statuses.append(status.name)

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tinkwell.client import backoff, errors
+from tinkwell.client import backoff, errors, retry
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import CharmKind
-from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.unit.folder import Folders
-from tinkwell.provisioner.unit.host import Host, UnitApi
+from tinkwell.provisioner.unit.host import Host
 from tinkwell.provisioner.unit.tool import command, installation
 from tinkwell.provisioner.unit.tool.desk import Desk
 from tinkwell.provisioner.unit.unit import Unit

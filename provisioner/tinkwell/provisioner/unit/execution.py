@@ -11,13 +11,12 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.unit import worker
 from tinkwell.client.unit.grant import Grant, NoEvent
 from tinkwell.client.unit.model import UnitStatus
 from tinkwell.client.unit.outcome import Outcome
 from tinkwell.core import errors as core_errors
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.state_dir import state_dir
 from tinkwell.provisioner.unit import environment, folder, granted, journal, script
 from tinkwell.provisioner.unit.attempt import Attempt, Given, Refused, Status

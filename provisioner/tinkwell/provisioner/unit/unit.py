@@ -8,9 +8,8 @@ import asyncio
 import contextlib
 import logging
 
-from tinkwell.client import backoff, errors
+from tinkwell.client import backoff, errors, retry
 from tinkwell.client.unit.grant import NoEvent, NoEventReason
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.unit import execution, script
 from tinkwell.provisioner.unit.folder import UnitFolder
 from tinkwell.provisioner.unit.granted import Granted

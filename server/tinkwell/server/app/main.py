@@ -310,7 +310,8 @@ class _Server:
 
     def _create(self, calls: CallMetrics, options: Sequence[tuple[str, int]]) -> grpc.aio.Server:
         tokens = {name: token.get_secret_value() for name, token in self._settings.tokens.items()}
-        around = interceptor.CallInterceptor(auth.Authenticator(tokens), calls)
+        authenticator = auth.Authenticator(tokens, self._settings.roles)
+        around = interceptor.CallInterceptor(authenticator, calls)
         server = grpc.aio.server(interceptors=[around], options=options)
         for room in self._rooms:
             room.add_to(server)

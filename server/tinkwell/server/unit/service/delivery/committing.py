@@ -21,10 +21,12 @@ from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold, leader
 from tinkwell.server.unit.store.agent.hold import FoundEvent, Held
-from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain
+from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain, Looked
 
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
+# There is no election in the transaction of a commit: NextEvent holds it, and looks for what has not been looked for.
+_ASK = NoEvent(Why.NOTHING_DUE, 0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class _Attempt:
     grants: bool = True
 
 
-_End: TypeAlias = Callable[[Turn, Transaction, Loaded, EventRow], Awaitable[_Refusal | None]]
+_End: TypeAlias = Callable[[Turn, Transaction, Looked, EventRow], Awaitable[_Refusal | None]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,8 +79,8 @@ class Committing:
         """
         asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_last))
 
-        async def end(turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow) -> _Refusal | None:
-            return await self._commit(turn, transaction, loaded, flight, given)
+        async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> _Refusal | None:
+            return await self._commit(turn, transaction, looked, flight, given)
 
         locks_application = effects.writes_application(given)
         return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
@@ -90,17 +92,18 @@ class Committing:
         asked = _parse(_Attempt(event_id, attempt, lease_token))
         message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
 
-        async def end(turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow) -> None:
+        async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> None:
             if is_lost:
-                await delivery.take_over(transaction, flight.id, 0)
+                await turn.give_up(flight)
             else:
-                await turn.fail(loaded, flight, message=message)
+                await turn.fail(looked.loaded, flight, message=message)
 
         return await self._end(asked, end, is_commit=False, locks_application=False, actor=actor)
 
     async def _commit(
-        self, turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow, given: Effects
+        self, turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow, given: Effects
     ) -> _Refusal | None:
+        loaded = looked.loaded
         view, writes_application = loaded.view, effects.writes_application(given)
         leads = view.leads and view.term == given.term
         if (
@@ -109,7 +112,7 @@ class Committing:
             and not (leads and await leader.has_leader(transaction, loaded.application.id))
         ):
             # It has led when it wrote that, and does not any more: so it is to be heard again, as what it is now.
-            await delivery.take_over(transaction, flight.id, 0)
+            await turn.give_up(flight)
             return _Refusal(errors.NotLeader(view.unit, leader="" if view.leads else view.leader))
         ground = effects.Ground(
             unit_id=loaded.unit.id,
@@ -118,6 +121,7 @@ class Committing:
             ordinal=flight.ordinal,
             ledger=loaded.ledger,
             view=view,
+            own=looked.own,
             leads=leads,
         )
         try:
@@ -125,7 +129,7 @@ class Committing:
         except effects.Refused as refused:
             await turn.fail(loaded, flight, message=f"refused: {refused.error}"[:_MAX_MESSAGE_CHARACTERS])
             return _Refusal(errors.CommitRefused(refused.error.violations))
-        await turn.commit(loaded, flight, written=done.written, deferred=done.deferred, consumed=done.consumed)
+        await turn.commit(loaded, flight, done)
         return None
 
     async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
@@ -146,16 +150,14 @@ class Committing:
             event = await hold.find_event(transaction.fetch, call.asked.event_id)
             if event is None:
                 raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
-            turns[:] = [Turn(transaction, event.unit.unit_id)]
-            held = await _lock(transaction, call, event)
-            loaded = await turns[0].load()
-            assert loaded is not None
-            flight = await _flight(transaction, call, loaded)
+            turns[:] = [Turn(transaction, event.unit.unit_id, lease_token=call.asked.lease_token)]
+            looked = await _lock(transaction, turns[0], call, event)
+            flight = await _flight(transaction, call, looked.loaded)
             if flight is not None:
-                refusal = await call.end(turns[0], transaction, loaded, flight)
+                refusal = await call.end(turns[0], transaction, looked, flight)
                 if refusal is not None:
                     return refusal
-            return await _next(turns[0], call, held)
+            return await _next(turns[0], call, looked.held)
 
         ended = (await self._database.write(work, actor=actor)).value
         if turns[0].reaps:
@@ -166,8 +168,8 @@ class Committing:
         return ended
 
 
-async def _lock(transaction: Transaction, call: _Call, event: FoundEvent) -> Held:
-    """Lock all that the end of an attempt may change, in the order in which all do."""
+async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundEvent) -> Looked:
+    """Lock all that the end of an attempt may change, in the order in which all do, and look at its unit."""
     found = event.unit
     # What `install` plans has every relation that the log has before it: whoever relates its application waits.
     locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL
@@ -177,11 +179,11 @@ async def _lock(transaction: Transaction, call: _Call, event: FoundEvent) -> Hel
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
     if event.kind is EventKind.RELATION_CREATED:
         await delivery.lock_relation(transaction, event.namespace, event.relation)
-    held = await hold.read(transaction, found.unit_id, lease_token=call.asked.lease_token)
-    if held.leads and not locks_application:
+    looked = await turn.look()
+    if looked is None or (looked.held.leads and not locks_application):
         raise LookAgain
-    fence.check_end(held, call.asked.lease_token)
-    return held
+    fence.check_end(looked.held, call.asked.lease_token)
+    return looked
 
 
 async def _flight(transaction: Transaction, call: _Call, loaded: Loaded) -> EventRow | None:
@@ -208,12 +210,14 @@ async def _flight(transaction: Transaction, call: _Call, loaded: Loaded) -> Even
 async def _next(turn: Turn, call: _Call, held: Held) -> Next:
     is_alive = held.own is not None and held.own.is_live
     if not (call.asked.grants and is_alive and held.is_served and held.serving is not None):
-        return NoEvent(Why.NOTHING_DUE)
+        # Nobody has looked for what is due.
+        return _ASK if call.asked.grants else NoEvent(Why.NOTHING_DUE)
     try:
-        return await turn.next(Agent(call.asked.lease_token, held.serving), elects=True)
+        found = await turn.next(Agent(call.asked.lease_token, held.serving), elects=True)
     except AwaitsLeader:
-        # There is no election in this transaction; NextEvent holds it.
-        return NoEvent(Why.NOTHING_DUE, 0.0)
+        return _ASK
+    is_at_rest = isinstance(found, NoEvent) and found.why is Why.NOTHING_DUE
+    return _ASK if is_at_rest and held.lacks_leader else found
 
 
 def _parse(asked: _Attempt) -> _Attempt:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tinkwell.core import errors
 from tinkwell.core.unit import limit
-from tinkwell.core.unit.effect import BagEdit, Effects, Port
+from tinkwell.core.unit.effect import NO_EFFECTS, BagEdit, Effects, Port
 from tinkwell.core.unit.kinds import EventKind, Membership, Owner
 from tinkwell.core.unit.ledger import Ledger, Written
 from tinkwell.core.unit.unit_event import UnitEvent
@@ -18,6 +18,7 @@ from tinkwell.core.value import check, document, parse
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.service.delivery import storing
 from tinkwell.server.unit.store.agent import effect as store
+from tinkwell.server.unit.store.agent.own import Own
 
 _MAX_KEY_BYTES = 1_000
 _MAX_HANDLER_BYTES = 1_000
@@ -30,7 +31,10 @@ _NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What effects are judged by. `leads`: the unit leads its application in the term of its grant."""
+    """What effects are judged by: what was seen of the unit under its lock, beside its own.
+
+    `leads`: it leads its application in the term of its grant.
+    """
 
     unit_id: str
     namespace: str
@@ -38,16 +42,22 @@ class Ground:
     ordinal: int
     ledger: Ledger
     view: View
+    own: Own
     leads: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Done:
-    """What was written: the bags that say something else now, and how many notices came and went."""
+    """What was written: the bags that say something else now, and how many notices came and went.
+
+    `changes_own`: anything at all of what is the unit's own. `has_storages`: it has new ones.
+    """
 
     written: Written
     deferred: int
     consumed: int
+    changes_own: bool
+    has_storages: bool
 
 
 class Refused(Exception):
@@ -66,11 +76,11 @@ def writes_application(given: Effects) -> bool:
 async def write(transaction: Transaction, ground: Ground, given: Effects) -> Done:
     """Write what an event leaves; raises `Refused`, after which nothing may be committed of it."""
     checks = check.Checks()
-    bags = await _bags(transaction, checks, ground, given)
-    state = await _state(transaction, checks, ground, given)
+    bags = _bags(checks, ground, given)
+    state = _state(checks, ground, given)
     _check_ports(checks, given)
     await storing.check_room(transaction, checks, ground.unit_id, ground.event.seen.charm, given.storages)
-    waiting = await store.notices(transaction, ground.unit_id)
+    waiting = frozenset(store.key(each) for each in ground.own.notices)
     _check_notices(checks, ground, given, waiting)
     try:
         checks.finish()
@@ -86,7 +96,13 @@ async def write(transaction: Transaction, ground: Ground, given: Effects) -> Don
         notices = {"consumed": given.consumed, "deferred": given.deferred}
         deferred = await store.write_notices(transaction, ground.unit_id, **notices)
     await storing.write(transaction, ground.unit_id, ground.namespace, given.storages)
-    return Done(_written(ground.view, changed), deferred, len(given.consumed))
+    return Done(
+        written=_written(ground.view, changed),
+        deferred=deferred,
+        consumed=len(given.consumed),
+        changes_own=bool(waiting) or given != NO_EFFECTS,
+        has_storages=bool(given.storages),
+    )
 
 
 def _written(view: View, changed: Mapping[tuple[int, str], object]) -> Written:
@@ -98,20 +114,17 @@ def _written(view: View, changed: Mapping[tuple[int, str], object]) -> Written:
 _Edited = dict[tuple[int, str], tuple[Mapping[str, str], dict[str, str]]]
 
 
-async def _bags(transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
+def _bags(checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
     """Return each bag that is edited, as it is and as it will be."""
     owners = {Owner.UNIT: ground.view.unit, Owner.APPLICATION: ground.view.application}
-    allowed: list[tuple[str, BagEdit, tuple[int, str]]] = []
+    edited: _Edited = {}
     for index, edit in enumerate(given.bags):
         field = parse.child("effects.bags", index)
-        if _may_edit(checks, field, ground, edit):
-            allowed.append((field, edit, (edit.relation, owners[edit.owner])))
-    if not allowed:
-        return {}
-    stored = await store.bags(transaction, ground.namespace, {key for _, _, key in allowed})
-    edited: _Edited = {}
-    for field, edit, key in allowed:
-        old, new = edited.get(key) or (stored.get(key, {}), dict(stored.get(key, {})))
+        if not _may_edit(checks, field, ground, edit):
+            continue
+        key = edit.relation, owners[edit.owner]
+        stored = ground.own.bags[key].data if key in ground.own.bags else {}
+        old, new = edited.get(key) or (stored, dict(stored))
         _apply(checks, f"{field}.edits", new, edit.edits, value_bytes=limit.BAG_VALUE_BYTES)
         _check_size(checks, field, new, most_bytes=limit.BAG_BYTES)
         if len(new) > limit.BAG_KEYS:
@@ -132,13 +145,11 @@ def _may_edit(checks: check.Checks, field: str, ground: Ground, edit: BagEdit) -
     return True
 
 
-async def _state(
-    transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects
-) -> Mapping[str, str] | None:
+def _state(checks: check.Checks, ground: Ground, given: Effects) -> Mapping[str, str] | None:
     """Return the state as it will be, None where it stays."""
     if not given.state:
         return None
-    state = dict(await store.state(transaction, ground.unit_id))
+    state = dict(ground.own.state)
     _apply(checks, "effects.state", state, given.state, value_bytes=limit.STATE_BYTES)
     _check_size(checks, "effects.state", state, most_bytes=limit.STATE_BYTES)
     return state

@@ -90,17 +90,17 @@ _RELATIONS = f"""
       WHERE mine.application_id = a.id
         AND (t.unit_id IS NOT NULL OR mine.endpoint = ANY (known.endpoints))) AS relations
 """  # noqa: S608
-LOAD = f"""
-    SELECT {_UNIT}, {_APPLICATION}, {EVENT}, {_STORAGES}, {_TOLD}, {_RELATIONS}
-      FROM unit u
+COLUMNS = f"{_UNIT}, {_APPLICATION}, {EVENT}, {_STORAGES}, {_TOLD}, {_RELATIONS}"
+TABLES = """
+           unit u
       JOIN application a ON a.id = u.application_id
       JOIN charm c ON c.digest = a.charm
       JOIN namespace n ON n.name = u.namespace
       JOIN charm known ON known.digest = coalesce(u.charm_seen, u.charm, a.charm)
       LEFT JOIN unit w ON w.application_id = a.id AND w.number = a.leader AND w.life <> 'DEAD'
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')
-     WHERE u.id = $1::text::uuid
-"""  # noqa: S608
+"""
+LOAD = f"SELECT {COLUMNS} FROM {TABLES} WHERE u.id = $1::text::uuid"  # noqa: S608
 # A unit that has a thousand members is read for each of its events, and of nearly all of them nothing has changed.
 _KEPT = 16_384
 
@@ -108,10 +108,11 @@ _KEPT = 16_384
 async def load(fetch: Fetch, unit_id: str) -> Loaded | None:
     """Return all that a unit's next event is decided on, as it is at this moment; None if there is no such unit."""
     found = await fetch(LOAD, unit_id)
-    return _loaded(found[0]) if found else None
+    return loaded_of(found[0]) if found else None
 
 
-def _loaded(found: asyncpg.Record) -> Loaded:
+def loaded_of(found: asyncpg.Record) -> Loaded:
+    """Read the columns."""
     relations = _list(found["relations"])
     return Loaded(
         unit=UnitRow(**{name: found[name] for name in UnitRow.__slots__} | {"phase": Phase(found["phase"])}),

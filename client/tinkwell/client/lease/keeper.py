@@ -1,8 +1,8 @@
-"""Keeps this provisioner's lease: what it runs is its own for as long as it says in time that it lives.
+"""Keeps the lease of an owner: what it runs is its own for as long as it says in time that it lives.
 
 Theory of operation. The server takes an owner that was silent for the length of a lease for dead, and gives what it ran
 to others. So both sides count, each by its own clock, and the owner counts from before it asked: it is never the later
-one to know that its lease is over.
+one to know that its lease is over. Its clock goes on while the machine sleeps.
 
     acquire ──▶ renew every third of it ──▶ in time: go on
                       │        └───────────▶ too late: it is over. Whoever listens kills what others may start anew;
@@ -10,18 +10,18 @@ one to know that its lease is over.
                       └── it is lost: acquire another one, greater, to which what was held moves
 
 With each renewal the server names workflows and operations whose owner is dead, for somebody to see to. There is one
-lease for all that a provisioner does, and one listener for each kind of that.
+lease for all that a process does, and one listener for each kind of that, if it wants to hear of it.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NoReturn, Protocol, TypeVar
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.core.value.run_key import RunKind
-from tinkwell.provisioner.queue import retry
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -59,17 +59,25 @@ class Listener(Protocol):
         """Hear that the lease is over, and that what runs under it may be given to others."""
 
 
-class Keeper:
-    """Keeps the lease of one owner. `engine` names where its runs are; who has the same one finds the same runs."""
+def _boot_time() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
-    def __init__(self, api: LeaseApi, *, owner: str, engine: str) -> None:
+
+class Keeper:
+    """Keeps the lease of one owner. `engine` names where its runs are; who has the same one finds the same runs.
+
+    `clock` gives seconds that go on while the machine sleeps.
+    """
+
+    def __init__(self, api: LeaseApi, *, owner: str, engine: str, clock: Callable[[], float] = _boot_time) -> None:
         self._api = api
         self._owner = owner
         self._engine = engine
+        self._clock = clock
         self._listeners: dict[RunKind, Listener] = {}
         self._token = 0
         self._seconds = 0.0
-        # When the lease is over, by the loop's clock, unless it is renewed.
+        # When the lease is over, by the clock, unless it is renewed.
         self._ends_at = 0.0
         self._is_over = False
         # How often it was over, or became another one.
@@ -92,25 +100,37 @@ class Keeper:
         """Say whether this is the token of the lease."""
         return token == self._token
 
+    def lives(self, token: int) -> bool:
+        """Say whether this is the token of the lease, and the lease lives by this side's clock."""
+        return bool(token) and token == self._token and self._clock() < self._ends_at
+
     @property
     def is_good(self) -> bool:
         """Whether the lease lives by this side's clock: nobody else can have what is held under it."""
-        return bool(self._token) and asyncio.get_running_loop().time() < self._ends_at
+        return self.lives(self._token)
 
     def unbroken(self) -> Callable[[], bool]:
         """Return what says, in any thread, whether the lease lives and has lived all the time since now.
 
         A lease that lives on after it was over may have lost what was held under it.
         """
-        breaks, clock = self._breaks, asyncio.get_running_loop().time
-        return lambda: bool(self._token) and breaks == self._breaks and clock() < self._ends_at
+        breaks = self._breaks
+        return lambda: self.is_good and breaks == self._breaks
 
     async def until_good(self) -> None:
         """Ask for the lease until it lives, or another one does."""
         while not self.is_good:
-            confirmed = self._is_confirmed
-            self._is_asked.set()
-            await confirmed.wait()
+            await self._ask()
+
+    async def make_sure(self, token: int) -> None:
+        """Have the server say whether the lease of this token lives; if not, wait for another one."""
+        if token == self._token:
+            await self._ask()
+
+    async def _ask(self) -> None:
+        confirmed = self._is_confirmed
+        self._is_asked.set()
+        await confirmed.wait()
 
     @property
     def grace_seconds(self) -> float:
@@ -129,10 +149,7 @@ class Keeper:
             except errors.LeaseLost:
                 if is_sure and token == self._token:
                     raise
-            if token == self._token:
-                confirmed = self._is_confirmed
-                self._is_asked.set()
-                await confirmed.wait()
+            await self.make_sure(token)
             token, is_sure = self._token, True
 
     async def release(self, workflow_id: str) -> bool:
@@ -167,7 +184,7 @@ class Keeper:
 
     async def _keep(self) -> NoReturn:
         while True:
-            began = asyncio.get_running_loop().time()
+            began = self._clock()
             found = await self._answer(lambda: self._api.acquire(self._owner, self._engine), what="acquire a lease")
             self._token = found.token
             self._breaks += 1
@@ -190,7 +207,7 @@ class Keeper:
             except TimeoutError:
                 pass
             self._is_asked.clear()
-            began = asyncio.get_running_loop().time()
+            began = self._clock()
             renewed = await self._answer(lambda: self._api.renew(self._token), what="renew the lease")
             if self._is_over:
                 logger.info("the lease lives on", extra={"token": self._token})
@@ -201,7 +218,7 @@ class Keeper:
                     listener.hear_of_lost(lost[kind])
 
     def _confirm(self, asked_at: float, seconds: float) -> None:
-        if asyncio.get_running_loop().time() >= self._ends_at:
+        if self._clock() >= self._ends_at:
             self._breaks += 1
         self._seconds = seconds
         self._ends_at = asked_at + seconds
@@ -211,11 +228,10 @@ class Keeper:
 
     async def _watch_the_clock(self) -> NoReturn:
         """Tell once, each time that the lease ends because the server was not reached."""
-        clock = asyncio.get_running_loop().time
         while True:
             if not self._token or self._is_over:
                 await self._is_confirmed.wait()
-            elif (left := self._ends_at - clock()) > 0:
+            elif (left := self._ends_at - self._clock()) > 0:
                 await asyncio.sleep(left)
             else:
                 self._is_over = True

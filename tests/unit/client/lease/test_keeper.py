@@ -10,12 +10,11 @@ from unit.provisioner.stage import Server
 
 from support.waiting import eventually
 from tinkwell import client
-from tinkwell.client import call, errors
+from tinkwell.client import call, errors, retry
+from tinkwell.client.lease import keeper
 from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.core.value.run_key import RunKind
-from tinkwell.provisioner.lease import keeper
-from tinkwell.provisioner.queue import retry
 
 SHORT_SECONDS = 0.15
 
@@ -266,3 +265,29 @@ async def test_who_asks_whether_the_lease_is_good_goes_by_its_own_clock(monkeypa
     assert not is_unbroken(), "it lives on, but was over"
     task.cancel()
     await asyncio.wait({task})
+
+
+async def test_a_lease_lives_until_its_end_by_this_sides_clock() -> None:
+    now = [100.0]
+    lease = keeper.Keeper(Api(), owner="me", engine="engine", clock=lambda: now[0])
+    task = asyncio.ensure_future(lease.run())
+    token = await lease.token()
+    assert lease.lives(token)
+    assert not lease.lives(token + 1)
+    now[0] += SHORT_SECONDS
+    assert not lease.lives(token)
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_who_doubts_the_lease_waits_until_the_server_has_spoken(play: Play) -> None:
+    async with play.running():
+        token = await play.keeper.token()
+        renewals = play.server.leases.renewals
+        await play.keeper.make_sure(token)
+        assert play.server.leases.renewals > renewals
+        # Another one is sure already.
+        await play.keeper.make_sure(token - 1)
+        await play.acquire("me")
+        await play.keeper.make_sure(token)
+        assert await play.keeper.token() > token

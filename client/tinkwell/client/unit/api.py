@@ -1,4 +1,4 @@
-"""What an agent needs of the server, which `client.units` has."""
+"""What an agent needs of the server, as `client.units` has it."""
 
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
@@ -9,8 +9,8 @@ from tinkwell.core.unit.effect import Effects
 from tinkwell.core.unit.kinds import CharmKind
 
 
-class Units(Protocol):
-    """The calls of agents."""
+class UnitApi(Protocol):
+    """The calls of agents; `worker.UnitClient` says all about them."""
 
     def wakes(
         self,
@@ -33,8 +33,10 @@ class Units(Protocol):
     ) -> Grant | NoEvent:
         """End an event with its effects, and get the next one."""
 
-    async def fail(self, lease_token: int, event_id: str, attempt: int, why: str) -> Grant | NoEvent:
-        """Say that an attempt has ended without success."""
+    async def fail(
+        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+    ) -> Grant | NoEvent:
+        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside."""
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
         """Read the bag of a unit or an application."""
@@ -52,3 +54,6 @@ class Units(Protocol):
 
     async def append_logs(self, lease_token: int, unit_id: str, lines: Iterable[UnitLogLine]) -> int:
         """Store lines of a unit's log."""
+
+    def fetch_charm(self, lease_token: int, digest: str) -> AsyncIterator[bytes]:
+        """Iterate over the parts of a charm's package."""

@@ -1,54 +1,37 @@
-"""The lease of an agent of a charm, and what is told under it at once."""
+"""What handlers tell at once, while their event goes on."""
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 
-import pytest
-
 from support.waiting import eventually
 from tinkwell import charm
-from tinkwell.charm.agent.lease import Lease
 from tinkwell.charm.agent.outbox import Outbox
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.lease.model import Lease as Acquired
 from tinkwell.client.lease.model import Renewed
 from tinkwell.client.unit.model import UnitLogLine, UnitStatus
 from tinkwell.core.unit import limit
 
 
-@dataclass
 class Leases:
-    """Gives lease after lease, each of half a minute; what is in `failures` is raised first, one at a time."""
-
-    token: int = 0
-    renewals: int = 0
-    released: list[int] = field(default_factory=list)
-    failures: deque[errors.Error] = field(default_factory=deque)
+    """Gives a lease of half a minute."""
 
     async def acquire(self, owner: str, engine: str) -> Acquired:
-        self._fail()
-        self.token += 1
-        return Acquired(self.token, 30.0)
+        return Acquired(1, 30.0)
 
     async def renew(self, lease_token: int) -> Renewed:
-        self._fail()
-        self.renewals += 1
         return Renewed(30.0)
 
     async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
-        self.released.append(lease_token)
-
-    def _fail(self) -> None:
-        if self.failures:
-            raise self.failures.popleft()
+        raise AssertionError("nothing is released here")
 
 
 @contextlib.asynccontextmanager
-async def kept(api: Leases, now: list[float]) -> AsyncIterator[Lease]:
-    lease = Lease(api, "charm:test", clock=lambda: now[0])
+async def kept(api: Leases) -> AsyncIterator[Keeper]:
+    lease = Keeper(api, owner="charm:test", engine="charm:test")
     task = asyncio.create_task(lease.run())
     try:
         async with asyncio.timeout(10):
@@ -56,55 +39,6 @@ async def kept(api: Leases, now: list[float]) -> AsyncIterator[Lease]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-async def test_a_lease_lives_until_its_end_by_this_sides_clock() -> None:
-    now = [100.0]
-    async with kept(Leases(), now) as lease:
-        token = await lease.token()
-        assert lease.lives(token)
-        assert not lease.lives(token + 1)
-        now[0] = 130.0
-        assert not lease.lives(token)
-
-
-async def test_a_call_that_is_refused_is_made_again_under_the_lease_that_follows() -> None:
-    api = Leases()
-    async with kept(api, [0.0]) as lease:
-        await lease.token()
-        api.failures.append(errors.LeaseLost("over"))
-        tokens: list[int] = []
-
-        async def call(token: int) -> str:
-            tokens.append(token)
-            if token == 1:
-                raise errors.LeaseLost("over")
-            return "done"
-
-        assert await lease.under(call) == "done"
-        assert tokens == [1, 2]
-
-
-async def test_a_call_that_is_refused_under_a_good_lease_is_about_what_is_anothers() -> None:
-    api = Leases()
-    async with kept(api, [0.0]) as lease:
-
-        async def call(token: int) -> None:
-            raise errors.LeaseLost("taken")
-
-        with pytest.raises(errors.LeaseLost, match="taken"):
-            await lease.under(call)
-        assert (api.token, api.renewals) == (1, 1)
-        await lease.end()
-        assert api.released == [1]
-
-
-async def test_a_silent_server_is_asked_again_and_a_refusal_ends_it() -> None:
-    api = Leases(failures=deque([errors.Unavailable("away"), errors.Unavailable("away")]))
-    async with kept(api, [0.0]) as lease:
-        assert await lease.token() == 1
-    with pytest.raises(errors.Unauthenticated):
-        await Lease(Leases(failures=deque([errors.Unauthenticated("who?")])), "charm:test").run()
 
 
 @dataclass
@@ -131,7 +65,7 @@ class Told:
 
 @contextlib.asynccontextmanager
 async def outbox(told: Told) -> AsyncIterator[Outbox]:
-    async with kept(Leases(), [0.0]) as lease:
+    async with kept(Leases()) as lease:
         box = Outbox(told, lease, "u", ordinal=7, attempt=2)  # type: ignore[arg-type]
         pump = asyncio.create_task(box.run())
         try:
