@@ -100,7 +100,7 @@ class Secrets:
             rotation=rotate,
             expires_at=self._moment(expires),
         )
-        if label and label in (each.label for each in (*self._added.values(), *self._owned())):
+        if label and label in {*(each.label for each in self._added.values()), *(each.label for each in self._owned())}:
             raise errors.WrongSecret(f"{label!r} is the label of another secret; give each one its own")
         self._added[made.id] = made
         self._content[made.id] = made.content
@@ -217,8 +217,9 @@ class Secrets:
         try:
             found = rules.parse_uri("", secret)
         except core_errors.InvalidField:
-            labels = {each.label: each.id for each in (*self._added.values(), *self._known.values()) if each.label}
-            found = labels.get(secret, "")
+            labels = {each.label: each.id for each in self._added.values()}
+            labels |= {each.label: each.id for each in self._known.values()}
+            found = labels.get(secret, "") if secret else ""
         if not found or found in self._removed:
             raise errors.SecretMissing(f"{self._attempt.unit} has no secret {secret!r}")
         return found
@@ -228,10 +229,9 @@ class Secrets:
         found = self._find(secret)
         given = self._known.get(found)
         if found not in self._added and (given is None or not given.is_owned):
-            what = (
-                "is its application's, which its leader alone changes" if self._is_application(found) else "is not its"
-            )
-            raise errors.NotOwner(f"{rules.uri(found)} cannot be changed by {self._attempt.unit}: it {what}")
+            what = "it is its application's, which the leader alone changes"
+            why = what if self._is_application(found) else "it does not own it"
+            raise errors.NotOwner(f"{rules.uri(found)} cannot be changed by {self._attempt.unit}: {why}")
         return found
 
     def _owned(self) -> list[SecretGiven]:

@@ -107,9 +107,7 @@ async def run(charm_class: type[Charm], attempt: Attempt, surroundings: Surround
     if task.failure is not None:
         return NO_EFFECTS, _failed(task.failure, _written(result))
     if (text := _written(result)) is None:
-        return NO_EFFECTS, _failed(
-            f"the action has returned {type(result).__name__}, which is no mapping that JSON has"
-        )
+        return NO_EFFECTS, _failed(f"it has returned {type(result).__name__}, which is no mapping that JSON has")
     if len(text.encode()) > limit.TASK_RESULT_BYTES:
         return NO_EFFECTS, _failed(f"its result has more than {limit.TASK_RESULT_BYTES:,} bytes")
     return situation.effects(deferred=(), consumed=tuple(consumed)), TaskOutcome(state=TaskState.SUCCEEDED, result=text)

@@ -71,8 +71,9 @@ class TaskGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt at one event of one unit, or with `task` at that task, where `event` tells nothing. `storages` gives the folder of each by its name, such as `data/0`.
+    """One attempt at one event of one unit, or with `task` at that task, where `event` tells nothing.
 
+    `storages` gives the folder of each by its name, such as `data/0`.
     `term` is the application's; under it the leader writes the application's bags and secrets.
     """
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from tinkwell.client.unit.event import UnitEvent
