@@ -72,6 +72,17 @@ class TaskResult:
     log: tuple[str, ...] = ()
 
 
+class _Clock:
+    """The time of a model. It is an object of its own, so that a model is gone with the last reference to it."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def read(self) -> datetime:
+        """Return the time."""
+        return self.now
+
+
 class Model:
     """Applications of charms, related, scaled and broken.
 
@@ -80,8 +91,8 @@ class Model:
 
     def __init__(self, *, profile: Profile = Profile.LITERAL) -> None:
         self._profile = profile
-        self._now = datetime(2026, 1, 1, tzinfo=UTC)
-        self._world = World(clock=lambda: self._now)
+        self._clock = _Clock()
+        self._world = World(clock=self._clock.read)
         # By digest.
         self._classes: dict[str, type[Charm]] = {}
         self._options: dict[str, Mapping[str, Option]] = {}
@@ -151,7 +162,7 @@ class Model:
 
     def advance(self, time: timedelta) -> None:
         """Have time pass: secrets are rotated, and expire."""
-        self._now += time
+        self._clock.now += time
 
     async def run(self, unit: str, action: str, /, **parameters: Any) -> TaskResult:
         """Ask a unit for an action, settle, and return what came of it; one that fails is no error here.
@@ -314,7 +325,7 @@ class Model:
         digest = running.event.seen.charm
         charm_class = self._classes[digest]
         given = surroundings.attempt(self._world, running, self._options[digest], self._folder)
-        effects = await dispatch(charm_class, given, surroundings.Modelled(self._world, given, lambda: self._now))
+        effects = await dispatch(charm_class, given, surroundings.Modelled(self._world, given, self._clock.read))
         is_killed = self._kills[unit] > 0
         self._kills[unit] -= is_killed
         self._handled[unit] = _Handled(effects, is_killed)
@@ -328,7 +339,7 @@ class Model:
             return
         digest = self._world.view(unit).code
         given = surroundings.task_attempt(self._world, task, self._options[digest], self._folder)
-        modelled = surroundings.Modelled(self._world, given, lambda: self._now)
+        modelled = surroundings.Modelled(self._world, given, self._clock.read)
         try:
             effects, outcome = await dispatching.run(self._classes[digest], given, modelled)
         except Exception as error:  # whatever an action raises fails its task, and nothing else
