@@ -64,6 +64,7 @@ def grant(source: pb.Grant) -> Grant:
         task=asked,
         secrets=tuple(secret_message.granted(each) for each in source.secrets),
         committed_ordinal=source.committed_ordinal,
+        remote=message.bag(source.remote) if source.HasField("remote") else None,
     )
 
 

@@ -116,7 +116,8 @@ class Grant:
     `committed_ordinal` is that of the unit's newest event that is COMMITTED, 0 for none.
     `timeout_seconds` from now on the attempt has to have ended. `charm` is the digest of what has to run it. `config`
     has each option with what is set or its default. `storages` are names, each with whether the unit was told of it.
-    `machine` is the id of its hardware, and `addresses` are those of that.
+    `machine` is the id of its hardware, and `addresses` are those of that. `remote` is the bag that the event tells of,
+    if it came with the grant; else `read_bag` has it.
     """
 
     event: UnitEvent
@@ -143,3 +144,4 @@ class Grant:
     task: Task | None = None
     secrets: tuple[GrantedSecret, ...] = ()
     committed_ordinal: int = 0
+    remote: Bag | None = None

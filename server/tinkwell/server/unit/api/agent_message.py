@@ -73,6 +73,7 @@ def grant(found: Grant) -> pb.Grant:
         ),
         machine=found.machine,
         addresses=found.addresses,
+        remote=bag(found.granted.remote) if found.granted.remote is not None else None,
     )
 
 

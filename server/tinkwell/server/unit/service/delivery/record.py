@@ -33,7 +33,10 @@ class NoEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedEvent:
-    """An event that runs, and its place among those of its unit."""
+    """An event that runs, and its place among those of its unit.
+
+    `remote` is the bag that it tells of; None where there is none, or it did not come with the grant.
+    """
 
     id: str
     event: UnitEvent
@@ -43,6 +46,7 @@ class GrantedEvent:
     reason: str
     leaving: str
     actor: str
+    remote: Bag | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

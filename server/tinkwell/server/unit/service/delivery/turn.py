@@ -25,6 +25,8 @@ from tinkwell.server.unit.store.delivery import EventRow, Loaded, Looked, NewEve
 
 # What holds a machine may end without an event.
 _HELD_SECONDS = 10.0
+# Their handlers read the bag that the event tells of, which comes with it, lest each asks for that by a call.
+_READ = frozenset({EventKind.RELATION_JOINED, EventKind.RELATION_CHANGED})
 # These may leave something that nothing needs any more.
 _REAPED_AFTER = frozenset({EventKind.RELATION_DEPARTED, EventKind.RELATION_BROKEN, EventKind.REMOVE})
 
@@ -166,16 +168,18 @@ class Turn:
         seconds = float(loaded.settings.event_timeout_seconds)
         new = await self._new_event(loaded, event, EventState.RUNNING)
         new = dataclasses.replace(new, lease_token=agent.token, timeout_seconds=seconds, phase=_phase(loaded, changes))
-        event_id, ordinal = await delivery.write_event(self._transaction, self._unit_id, new)
+        reads = (event.unit or event.application) if event.kind in _READ and not event.is_echo else ""
+        written = await delivery.write_event(self._transaction, self._unit_id, new, reads=reads)
         granted = GrantedEvent(
-            id=event_id,
+            id=written.id,
             event=event,
-            ordinal=ordinal,
+            ordinal=written.ordinal,
             attempt=1,
             phase=new.phase,
             reason=new.reason,
             leaving=new.leaving,
             actor=new.actor,
+            remote=written.bag,
         )
         return await self._answer(loaded, granted, seconds)
 
