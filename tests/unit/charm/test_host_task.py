@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from dataclasses import replace
 
 import pytest
 from unit.charm.stage import ASK, GONE, UNIT_ID, Units, granted, hosting, serve
@@ -58,12 +59,12 @@ class Store(charm.Charm):
         self.state["changed"] = f"{event.secret} {event.label} {event.revision}"
 
 
-def asked(name: str, state: TaskState = TaskState.RUNNING, message: str = "", **parameters: str) -> Task:
-    return Task("t1", unit="web/0", name=name, state=state, message=message, parameters=parameters)
+def asked(name: str, message: str = "") -> Task:
+    return Task("t1", unit="web/0", name=name, state=TaskState.RUNNING, message=message)
 
 
 def task(name: str, **parameters: str) -> grants.Grant:
-    return granted(task=asked(name, **parameters))
+    return granted(task=replace(asked(name), parameters=parameters))
 
 
 async def test_a_task_is_kept_and_committed_with_its_result(folder: AgentFolder) -> None:
@@ -153,16 +154,9 @@ async def test_what_may_not_be_read_is_told_to_the_charm(folder: AgentFolder) ->
 
 
 async def test_an_event_of_a_secret_has_the_label_that_the_unit_has_given_it(folder: AgentFolder) -> None:
-    about = granted(EventKind.SECRET_CHANGED)
-    event = grants.UnitEvent(
-        id="e1", unit="web/0", kind=EventKind.SECRET_CHANGED, ordinal=1, attempt=1, secret=EventSecret(NAME, "", 3)
-    )
     known = grants.GrantedSecret(id=NAME, owner="pg", label="mine", latest=3, tracked=2)
-    given = grants.Grant(
-        **{each: getattr(about, each) for each in about.__slots__ if each not in ("event", "secrets")},
-        event=event,
-        secrets=(known,),
-    )
+    about = granted(EventKind.SECRET_CHANGED, secrets=(known,))
+    given = replace(about, event=replace(about.event, secret=EventSecret(NAME, "", 3)))
     units = Units(deque([given, GONE]))
     await serve(units, Store, folder)
     effects = Effects(state={"changed": f"secret:{NAME} mine 3"})

@@ -38,7 +38,7 @@ class UnitApi(Protocol):
         is_last: bool = False,
         task: TaskOutcome | None = None,
     ) -> Grant | NoEvent:
-        """End an event, or a task, with its effects, and get the next one."""
+        """End an event with its effects, or a task, and get the next one."""
 
     async def fail(
         self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
@@ -51,10 +51,10 @@ class UnitApi(Protocol):
     async def read_secret(
         self, lease_token: int, event_id: str, secret: str = "", *, label: str = "", revision: int = 0
     ) -> SecretContent:
-        """Read a revision of a secret, 0 for the newest one."""
+        """Read a revision of a secret."""
 
     async def append_task_log(self, lease_token: int, task_id: str, number: int, lines: Iterable[str]) -> None:
-        """Store lines that a running task tells."""
+        """Store lines that a running task tells, from this number on."""
 
     async def set_status(
         self,
