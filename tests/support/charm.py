@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from tinkwell.charm import Status
+from tinkwell.charm import Status, errors
+from tinkwell.charm.attempt.given import SecretRead
 
 
 @dataclass
