@@ -45,7 +45,8 @@ class Secrecy:
         if running is not None and kind is EventKind.SECRET_ROTATE:
             yield effect.SecretSet(id=running.event.secret, content=self._content())
         elif running is not None and kind in (EventKind.SECRET_EXPIRED, EventKind.SECRET_REMOVE):
-            if self._chance.random() < 0.5:
+            secret_, revision = world.secrets[running.event.secret], running.event.revision
+            if self._chance.random() < 0.5 and revision != secret_.latest:
                 yield effect.SecretRemove(id=running.event.secret, revision=running.event.revision)
         elif self._chance.random() < 0.3:
             yield from self._read(world, unit)
@@ -83,12 +84,14 @@ class Secrecy:
                 yield effect.SecretSet(id=found.name, content=self._content(), expires_at=self._expiry())
             case 2 | 3 | 4 if numbers:
                 number = self._chance.choice(numbers)
-                only = self._some(sorted(view.relations[number].members))[:1] if self._chance.random() < 0.3 else []
+                others = [unit for unit, each in view.relations[number].members.items() if each.is_visible]
+                others = [each for each in others if not each.startswith(f"{view.application}/")]
+                only = self._some(sorted(others))[:1] if self._chance.random() < 0.3 else []
                 yield effect.SecretGrant(id=found.name, relation=number, unit="".join(only))
             case 5 if numbers:
                 yield effect.SecretRevoke(id=found.name, relation=self._chance.choice([0, *numbers]))
             case 6:
-                revision = self._chance.choice([0, *found.revisions])
+                revision = self._chance.choice([0, *(each for each in found.revisions if each != found.latest)])
                 yield effect.SecretRemove(id=found.name, revision=revision)
             case _:
                 yield effect.SecretSet(id=found.name, rotation=self._chance.choice([*Rotation]))

@@ -99,6 +99,7 @@ def commit(state: State, unit: Unit, effects: Effects) -> Running | None:
     is_queued = len(effects.deferred), len(effects.consumed)
     ended = replace(running, state=EventState.COMMITTED, deferred=is_queued[0], consumed=is_queued[1])
     unit.ledger = advance(unit.ledger, running.event, view, written)
+    secret.renew(state, effects.secrets)
     change.end(state, unit, ended)
     if running.event.kind is EventKind.STORAGE_ATTACHED:
         change.attached(state, running.event.storage)

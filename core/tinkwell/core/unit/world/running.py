@@ -5,7 +5,7 @@ from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import EventState, TaskState
 from tinkwell.core.unit.resolver import resolve
 from tinkwell.core.unit.resolver.advance import advance_task
-from tinkwell.core.unit.world import change, delivery, sight, task
+from tinkwell.core.unit.world import change, delivery, secret, sight, task
 from tinkwell.core.unit.world.state import State, Task, Unit
 
 NO_LEADER = "its application's leader has changed"
@@ -48,6 +48,7 @@ def commit(state: State, unit: Unit, outcome: TaskOutcome, effects: Effects = NO
             task.become(state, running, TaskState.FAILED, message=str(error))
             raise
         unit.ledger = advance_task(unit.ledger, view, delivery.write(state, unit, effects))
+        secret.renew(state, effects.secrets)
     ended = task.become(state, running, outcome.state, result=outcome.result, message=outcome.message)
     change.reap(state)
     return ended

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 from tinkwell.core import errors
 from tinkwell.core.unit import effect
+from tinkwell.core.unit import name as names
 from tinkwell.core.unit import secret as rule
 from tinkwell.core.unit.ledger import NEVER_READ, Ledger
 from tinkwell.core.unit.view import RevisionView, SecretView, View
 from tinkwell.core.unit.world import log
-from tinkwell.core.unit.world.state import Granted, Revision, Secret, State, Unit
+from tinkwell.core.unit.world.state import Granted, Relation, Revision, Secret, State, Unit
+from tinkwell.core.value import parse
 
 # What a unit does to its own, of which one that its application owns needs the lead.
 _Change = effect.SecretSet | effect.SecretGrant | effect.SecretRevoke | effect.SecretRemove
@@ -77,7 +79,7 @@ def find(state: State, unit: Unit, *, name: str = "", label: str = "") -> Secret
         owns = each.owner in (unit.name, unit.application)
         if not name and label and ((owns and each.label == label) or unit.labels.get(each.name) == label):
             return each
-    raise errors.NotFound("secret", name or label)
+    raise errors.NotFound("SECRET", name or f"labelled {parse.show(label)}")
 
 
 def create(state: State, name: str, *, content: Mapping[str, str], label: str = "", description: str = "") -> Secret:
@@ -118,16 +120,14 @@ def take_back(state: State, secret: Secret, application: str) -> None:
 def read(state: State, unit: Unit, *, name: str = "", label: str = "", revision: int = 0) -> tuple[Secret, int]:
     """Return a secret that a unit reads, and the revision, the newest one for 0.
 
-    Raises:
-        NotFound: there is no such secret or revision.
-        NotAllowed: the unit neither owns it nor was granted it.
+    Raises NotFound where there is no such secret or revision, and for a secret that the unit may not read.
     """
     found = find(state, unit, name=name, label=label)
     if not may_read(state, unit, found):
-        raise errors.NotAllowed(f"unit {unit.name} was not granted secret {found.name}")
+        raise errors.NotFound("SECRET", name or f"labelled {parse.show(label)}")
     number = revision or found.latest
     if number not in found.revisions:
-        raise errors.NotFound("secret", f"{found.name}/{number}")
+        raise errors.NotFound("SECRET", f"{found.name} in revision {number}")
     return found, number
 
 
@@ -175,15 +175,33 @@ def _check_change(state: State, unit: Unit, edit: _Change, field: str) -> None:
             if edit.label and known:
                 _check_label(state, unit, known.owner, edit.label, edit.id, field)
         case effect.SecretGrant():
-            relation, told = state.relations.get(edit.relation), unit.ledger.relations.get(edit.relation)
-            running = unit.running is not None and unit.running.event.relation == edit.relation
-            is_in = running or (told is not None and not told.broken)
-            if relation is None or unit.application not in relation.ends or not is_in:
-                raise errors.InvalidField.of(f"{field}.relation", f"the unit is not in a relation {edit.relation}")
-        case effect.SecretRemove() if edit.revision and known and edit.revision not in known.revisions:
-            raise errors.InvalidField.of(f"{field}.revision", f"there is no revision {edit.revision}")
+            _check_grant(unit, edit, state.relations.get(edit.relation), field)
+        case effect.SecretRemove() if edit.revision and known and [*known.revisions] != [edit.revision]:
+            _check_removal(known, edit.revision, field)
         case _:
             pass
+
+
+def _check_grant(unit: Unit, edit: effect.SecretGrant, relation: Relation | None, field: str) -> None:
+    told = unit.ledger.relations.get(edit.relation)
+    is_in = unit.running is not None and unit.running.event.relation == edit.relation
+    is_in = is_in or (told is not None and not told.broken)
+    if relation is None or unit.application not in relation.ends or not is_in:
+        raise errors.InvalidField.of(f"{field}.grant.relation", f"the unit is not in a relation {edit.relation}")
+    other = relation.other(unit.application)
+    application = edit.application or names.application_of(edit.unit) or other
+    if application != other or (edit.unit and edit.unit not in relation.members):
+        what = parse.show(edit.unit or application)
+        raise errors.InvalidField.of(f"{field}.grant", f"{what} is not on the other side of that relation")
+
+
+def _check_removal(known: Secret, revision: int, field: str) -> None:
+    if revision not in known.revisions:
+        text = f"secret {known.name} has no revision {revision}"
+        raise errors.InvalidField.of(f"{field}.remove.revision", text)
+    if revision == known.latest:
+        text = f"{revision} is the newest one; remove the whole secret, or give it another revision first"
+        raise errors.InvalidField.of(f"{field}.remove.revision", text)
 
 
 def _check_label(state: State, unit: Unit, owner: str, label: str, name: str, field: str) -> None:
@@ -222,7 +240,7 @@ def write(state: State, unit: Unit, edits: Sequence[effect.SecretEffect]) -> dic
                 changed[edit.id] = log.CREATED
             case effect.SecretTrack():
                 if edit.label is not None:
-                    unit.labels[edit.id] = edit.label
+                    _label(state, unit, edit.id, edit.label)
                 if edit.revision:
                     tracked[edit.id] = edit.revision
             case _ if edit.id in state.secrets:
@@ -234,6 +252,16 @@ def write(state: State, unit: Unit, edits: Sequence[effect.SecretEffect]) -> dic
         if name in state.secrets:
             log.write_secret(state, state.secrets[name], what)
     return tracked
+
+
+def _label(state: State, unit: Unit, name: str, label: str) -> None:
+    """Give a secret its reader's label; what its owner says is its own."""
+    secret = state.secrets.get(name)
+    if secret is not None and secret.owner in (unit.name, unit.application):
+        secret.label = label
+        log.write_secret(state, secret)
+    else:
+        unit.labels[name] = label
 
 
 def _add(state: State, unit: Unit, edit: effect.SecretAdd) -> None:
@@ -257,7 +285,7 @@ def _change(state: State, unit: Unit, edit: _Change, begun: set[str]) -> None:
             _set(state, secret, edit, begun)
         case effect.SecretGrant():
             other = state.relations[edit.relation].other(unit.application)
-            secret.grants.add(Granted(edit.relation, edit.application or other, edit.unit))
+            secret.grants.add(Granted(edit.relation, other, edit.unit))
         case effect.SecretRevoke():
             secret.grants = {each for each in secret.grants if not _fits(each, edit)}
         case effect.SecretRemove():
@@ -274,7 +302,6 @@ def _set(state: State, secret: Secret, edit: effect.SecretSet, begun: set[str]) 
         secret.revisions[secret.latest] = Revision(dict(edit.content), before.expires_at if before else None)
     if edit.expires_at is not None:
         secret.revisions[secret.latest].expires_at = edit.expires_at
-        forget_expiry(state, secret)
     secret.label = secret.label if edit.label is None else edit.label
     secret.description = secret.description if edit.description is None else edit.description
     if edit.rotation is not None and edit.rotation is not secret.rotation:
@@ -290,8 +317,14 @@ def _fits(granted: Granted, edit: effect.SecretRevoke) -> bool:
     )
 
 
-def forget_expiry(state: State, secret: Secret) -> None:
-    """Have the newest revision's expiry be due again: it was set anew."""
+def renew(state: State, edits: Sequence[effect.SecretEffect]) -> None:
+    """Have expiries that were set anew be due again, once it is written what was told before."""
+    for edit in edits:
+        if isinstance(edit, effect.SecretSet) and edit.expires_at is not None and edit.id in state.secrets:
+            _forget_expiry(state, state.secrets[edit.id])
+
+
+def _forget_expiry(state: State, secret: Secret) -> None:
     for unit in state.units.values():
         told = unit.ledger.secrets.get(secret.name, NEVER_READ)
         if secret.latest in told.expired:

@@ -285,13 +285,13 @@ class State:
     def secret(self, wanted: str) -> Secret:
         """Return a secret by its name; raises NotFound."""
         if wanted not in self.secrets:
-            raise errors.NotFound("secret", wanted)
+            raise errors.NotFound("SECRET", wanted)
         return self.secrets[wanted]
 
     def task(self, wanted: str) -> Task:
         """Return a task; raises NotFound."""
         if wanted not in self.tasks:
-            raise errors.NotFound("task", wanted)
+            raise errors.NotFound("TASK", wanted)
         return self.tasks[wanted]
 
     def running_task(self, unit: str) -> Task | None:

@@ -44,17 +44,20 @@ def ask(
     return task
 
 
-def cancel(state: State, task: Task) -> Task:
-    """End a task that waits; have one that runs be ended by its agent. One that has ended stays as it is."""
+def cancel(state: State, task: Task, *, actor: str = "") -> Task:
+    """End a task that waits; have one that runs be ended by its agent. Raises IllegalTransition where it is over."""
     match task.state:
         case TaskState.PENDING:
-            return become(state, task, TaskState.CANCELLED)
+            by = f" by {actor}" if actor else ""
+            return become(state, task, TaskState.CANCELLED, message=f"it was cancelled{by} before it ran")
         case TaskState.RUNNING if not task.is_cancelled:
             state.tasks[task.id] = asked = replace(task, is_cancelled=True)
             log.write_task(state, asked, log.UPDATED)
             return asked
-        case _:
+        case TaskState.RUNNING | TaskState.CANCELLED:
             return task
+        case _:
+            raise errors.IllegalTransition(f"task {task.id}", f"it is {task.state} already")
 
 
 def become(state: State, task: Task, wanted: TaskState, *, result: str = "", message: str = "") -> Task:

@@ -154,9 +154,9 @@ class World:
         )
         return asked.id
 
-    def cancel_task(self, id_: str) -> Task:
+    def cancel_task(self, id_: str, *, actor: str = "") -> Task:
         """End a task: at once where it waits; where it runs, its agent is to end it."""
-        return task.cancel(self._state, self._state.task(id_))
+        return task.cancel(self._state, self._state.task(id_), actor=actor)
 
     def create_secret(self, name: str, content: Mapping[str, str], *, label: str = "", description: str = "") -> Secret:
         """Create a user's secret."""
