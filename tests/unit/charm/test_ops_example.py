@@ -25,8 +25,7 @@ def loaded(name: str, attribute: str) -> type[ops.CharmBase]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    found = getattr(module, attribute)
-    assert issubclass(found, ops.CharmBase)
+    found: type[ops.CharmBase] = getattr(module, attribute)
     return found
 
 
@@ -54,7 +53,7 @@ def test_the_leader_offers_a_login_by_a_secret() -> None:
     after = context.run(context.on.relation_created(relation), testing.State(leader=True, relations={relation}))
     (secret,) = after.secrets
     content = secret.latest_content
-    assert content is not None
+    assert content
     assert (content["username"], len(content["password"])) == ("site", 20)
     assert after.get_relation(relation.id).local_app_data == {"secret-id": secret.id}
     assert secret.remote_grants == {relation.id: {"site"}}

@@ -170,8 +170,8 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
             )
         )
     if told.secret:
-        unit_ = room.world.units.get(source.unit)
-        label = secret.label_of(room, unit_, told.secret) if unit_ is not None else ""
+        owner = room.world.units.get(source.unit)
+        label = secret.label_of(room, owner, told.secret) if owner is not None else ""
         target.secret.CopyFrom(pb.UnitEventSecret(id=told.secret, label=label, revision=told.revision))
     retry_at = room.retry_at.get(source.unit) if source.state is EventState.ERROR else None
     for field, moment in (
