@@ -18,7 +18,7 @@ from tinkwell.core import errors
 from tinkwell.core.charm.record import Manifest
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.unit.effect import Notice
-from tinkwell.core.unit.kinds import CharmKind, EventState, Leaving, Reason
+from tinkwell.core.unit.kinds import CharmKind, EventState, Leaving, Reason, TaskState
 from tinkwell.core.unit.world import LogEntry, Running, World
 from tinkwell.core.unit.world import Unit as WorldUnit
 
@@ -90,7 +90,10 @@ class Room:
         self.namespace = namespace
         # Ids that callers chose, by what they are for, such as "unit web/0".
         self.chosen: dict[str, str] = {}
-        self.world = World(namespace=namespace, make_id=self._make_id)
+        self.world = World(namespace=namespace, make_id=self._make_id, clock=self.now)
+        self.next_task = 1
+        # What tasks have told, by their ids and the numbers of lines.
+        self.task_lines: dict[str, dict[int, str]] = {}
         self.anywhere: set[str] = set()
         self.holders: dict[str, str] = {}
         self.tokens: dict[str, int] = {}
@@ -161,6 +164,8 @@ class Room:
         self._stamps[entry.resource_id] = stamp
         data: dict[str, object] = {"version": stamp.version, **entry.data}
         data |= {"created_at": _time(stamp.created_at), "updated_at": _time(now)}
+        if entry.resource_type == "TASK":
+            data |= self._times(entry, now)
         if entry.resource_type == "UNIT_EVENT":
             data |= self._times(entry, now)
             event = UnitEvent.from_json(data)
@@ -176,6 +181,8 @@ class Room:
         )
 
     def _times(self, entry: LogEntry, now: datetime) -> Mapping[str, object]:
+        if entry.data["state"] == TaskState.PENDING:
+            return {}
         if entry.data["state"] == EventState.RUNNING:
             self.started[entry.resource_id] = now
             return {"started_at": _time(now)}
