@@ -19,8 +19,8 @@ from typing import NoReturn
 
 from tinkwell.client import backoff, errors, retry
 from tinkwell.client.lease.keeper import Keeper
-from tinkwell.client.unit.api import UnitApi
-from tinkwell.client.unit.outcome import OutcomeFolder
+from tinkwell.client.unit.agent.api import UnitApi
+from tinkwell.client.unit.agent.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import CharmKind
 from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.state_dir import state_dir

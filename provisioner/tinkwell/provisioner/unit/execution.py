@@ -12,9 +12,9 @@ import logging
 from pathlib import Path
 
 from tinkwell.client import errors, retry
-from tinkwell.client.unit import worker
-from tinkwell.client.unit.grant import NoEvent
-from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.agent import worker
+from tinkwell.client.unit.agent.grant import NoEvent
+from tinkwell.client.unit.agent.outcome import Outcome
 from tinkwell.core import errors as core_errors
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind, TaskState
