@@ -15,6 +15,7 @@ from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.crowd import Crowd
 from tinkwell.server.unit.service.delivery.granting import TRIES
 from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
 from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
@@ -69,6 +70,7 @@ class Committing:
     def __init__(self, database: Database, reaping: Reaping) -> None:
         self._database = database
         self._reaping = reaping
+        self._crowd = Crowd()
 
     async def commit(
         self, event_id: str, attempt: int, given: Effects, *, lease_token: int, is_last: bool = False, actor: str
@@ -143,13 +145,13 @@ class Committing:
 
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
+        # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
+        event = await hold.find_event(self._database.fetch, call.asked.event_id)
+        if event is None:
+            raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
 
         async def work(transaction: Transaction) -> Next | _Refusal:
             transaction.changed = False
-            # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
-            event = await hold.find_event(transaction.fetch, call.asked.event_id)
-            if event is None:
-                raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
             turns[:] = [Turn(transaction, event.unit.unit_id, lease_token=call.asked.lease_token)]
             looked = await _lock(transaction, turns[0], call, event)
             flight = await _flight(transaction, call, looked.loaded)
@@ -159,7 +161,8 @@ class Committing:
                     return refusal
             return await _next(turns[0], call, looked.held)
 
-        ended = (await self._database.write(work, actor=actor)).value
+        async with self._crowd.turn(event):
+            ended = (await self._database.write(work, actor=actor)).value
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
         if isinstance(ended, _Refusal):
