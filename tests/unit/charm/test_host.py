@@ -17,9 +17,9 @@ from support.waiting import eventually
 from tinkwell import charm
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.charm.agent.host import Host, Served
-from tinkwell.charm.agent.lease import Lease
 from tinkwell.charm.agent.outbox import LogHandler
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.lease.model import Lease as Acquired
 from tinkwell.client.lease.model import Renewed
 from tinkwell.client.unit.event import EventRelation, UnitEvent
@@ -58,7 +58,10 @@ class Units:
         self.on_commit()
         return self._answer("commit", event_id, attempt, effects, is_last)
 
-    async def fail(self, lease_token: int, event_id: str, attempt: int, why: str) -> Grant | NoEvent:
+    async def fail(
+        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+    ) -> Grant | NoEvent:
+        assert not is_lost
         return self._answer("fail", event_id, attempt, why)
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
@@ -76,6 +79,9 @@ class Units:
 
     async def wakes(self, lease_token: int, **_: object) -> AsyncIterator[tuple[str, ...]]:
         yield (UNIT_ID,)
+
+    async def fetch_charm(self, lease_token: int, digest: str) -> AsyncIterator[bytes]:
+        yield b"a program is its own charm"
 
     def _answer(self, *call: object) -> Grant | NoEvent:
         self.calls.append(call)
@@ -112,7 +118,7 @@ async def serve(units: Units, charm_class: type[charm.Charm], folder: AgentFolde
 @contextlib.asynccontextmanager
 async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> AsyncIterator[Host]:
     """Make a host of the unit, under a lease; what is done with it ends within ten seconds."""
-    lease = Lease(Leases(), "charm:test")
+    lease = Keeper(Leases(), owner="charm:test", engine="charm:test")
     handler = LogHandler()
     keeper = asyncio.create_task(lease.run())
     logging.getLogger().addHandler(handler)

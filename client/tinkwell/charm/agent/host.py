@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 from tinkwell.charm.agent import granted
 from tinkwell.charm.agent import outbox as outboxes
-from tinkwell.charm.agent.api import Units
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.attempt.dispatch import dispatch
 from tinkwell.charm.charm import Charm
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import HOPELESS, until_answered
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason
 from tinkwell.client.unit.outcome import Outcome
 from tinkwell.client.unit.worker import encode
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 # The server refuses longer ones.
 _MESSAGE_CHARACTERS = 1_000
 # What concerns the agent as a whole, and not this unit.
-_HOPELESS = (errors.Unauthenticated, errors.PermissionDenied, errors.Unimplemented, errors.Closed)
+_HOPELESS = (*HOPELESS, errors.PermissionDenied)
 # How long a unit that is woken while an event of it is handled is left alone before the server is asked about it.
 _LOOK_SECONDS = 1.0
 # When to ask again for a unit that another agent holds, or that the server gives nothing for.
@@ -42,8 +43,8 @@ _HELD_SECONDS = 10.0
 class Served:
     """What all hosts of an agent share. `digest` is that of the charm."""
 
-    units: Units
-    lease: Lease
+    units: UnitApi
+    lease: Keeper
     folder: AgentFolder
     charm_class: type[Charm]
     digest: str

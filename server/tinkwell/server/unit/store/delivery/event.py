@@ -21,10 +21,11 @@ WRITE = """
     )
     INSERT INTO unit_event (
         namespace, application_id, unit_id, unit, ordinal, state, kind, relation, endpoint, remote_application,
-        remote_unit, departing_unit, storage, is_mirrored, is_echo, seen_config, seen_charm, seen_term, seen_bag,
-        lease_token, started_at, deadline_at, finished_at, is_peer, phase, cause, reason, leaving, actor)
+        remote_unit, departing_unit, storage, secret, secret_revision, is_mirrored, is_echo, seen_config, seen_charm,
+        seen_term, seen_bag, lease_token, started_at, deadline_at, finished_at, is_peer, phase, cause, reason,
+        leaving, actor)
     SELECT next.namespace, next.application_id, next.id, next.name, next.last_ordinal, CAST($2 AS text), $3, $4, $5, $6,
-           $7, $8, $9, $10, $11, $12, $13, $14, $15,
+           $7, $8, $9, $25, $26, $10, $11, $12, $13, $14, $15,
            $16, clock_timestamp(), clock_timestamp() + make_interval(secs => $17),
            CASE WHEN CAST($2 AS text) <> 'RUNNING' THEN clock_timestamp() END, $18, $19, $20::text::json, $21, $22, $23
       FROM next
@@ -43,7 +44,7 @@ RETRY = """
     UPDATE unit_event
        SET state = 'RUNNING', attempt = attempt + 1, lease_token = $2, is_lost = $3, started_at = clock_timestamp(),
            deadline_at = clock_timestamp() + make_interval(secs => $4), retry_at = NULL, finished_at = NULL,
-           seen_config = $5, seen_charm = $6, seen_term = $7, seen_bag = $8
+           seen_config = $5, seen_charm = $6, seen_term = $7, seen_bag = $8, secret_revision = $9
      WHERE id = $1::text::uuid
     RETURNING attempt
 """
@@ -78,7 +79,8 @@ async def write_event(transaction: Transaction, unit_id: str, new: NewEvent, *, 
             *(new.state, event.kind, event.relation, event.endpoint, event.application, event.unit),
             *(event.departing_unit, event.storage, event.is_mirrored, event.is_echo),
             *(seen.config, seen.charm, seen.term, seen.bag, new.lease_token, new.timeout_seconds),
-            *(new.is_peer, new.phase, new.cause, new.reason, new.leaving, new.actor, reads),
+            *(new.is_peer, new.phase, new.cause, new.reason, new.leaving, new.actor, reads, event.secret),
+            event.revision,
         )
     )[0]
     if row["ordinal"] % _FORGOTTEN_AT_ONCE == 0:
@@ -117,7 +119,7 @@ async def retry_event(
     `is_lost`: the former attempt was, and nobody knows how far it came.
     """
     seen = event.seen
-    values = (lease_token, is_lost, timeout_seconds, seen.config, seen.charm, seen.term, seen.bag)
+    values = (lease_token, is_lost, timeout_seconds, seen.config, seen.charm, seen.term, seen.bag, event.revision)
     attempt: int = (await transaction.fetch(RETRY, event_id, *values))[0]["attempt"]
     return attempt
 
