@@ -16,6 +16,7 @@ from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.crowd import Crowd
 from tinkwell.server.unit.service.delivery.following import Refusal, following
 from tinkwell.server.unit.service.delivery.record import Next
 from tinkwell.server.unit.service.delivery.tries import in_tries
@@ -65,6 +66,7 @@ class Committing:
     def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
         self._database = database
         self._reaping = reaping
+        self._crowd = Crowd()
         self._sealing = sealing
 
     async def commit(
@@ -133,13 +135,13 @@ class Committing:
 
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
+        # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
+        event = await hold.find_event(self._database.fetch, call.asked.event_id)
+        if event is None:
+            raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
 
         async def work(transaction: Transaction) -> Next | Refusal:
             transaction.changed = False
-            # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
-            event = await hold.find_event(transaction.fetch, call.asked.event_id)
-            if event is None:
-                raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
             turns[:] = [Turn(transaction, event.unit.unit_id, lease_token=call.asked.lease_token)]
             looked = await _lock(transaction, turns[0], call, event)
             flight = await _flight(transaction, call, looked.loaded)
@@ -149,7 +151,8 @@ class Committing:
                     return refusal
             return await following(turns[0], looked.held, lease_token=call.asked.lease_token, grants=call.asked.grants)
 
-        ended = (await self._database.write(work, actor=actor)).value
+        async with self._crowd.turn(event):
+            ended = (await self._database.write(work, actor=actor)).value
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
         if isinstance(ended, Refusal):
