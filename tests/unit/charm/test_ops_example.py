@@ -52,8 +52,8 @@ def test_the_leader_offers_a_login_by_a_secret() -> None:
     context = login()
     after = context.run(context.on.relation_created(relation), testing.State(leader=True, relations={relation}))
     (secret,) = after.secrets
-    content = secret.latest_content
-    assert content
+    content: Any = secret.latest_content
+    assert content is not None
     assert (content["username"], len(content["password"])) == ("site", 20)
     assert after.get_relation(relation.id).local_app_data == {"secret-id": secret.id}
     assert secret.remote_grants == {relation.id: {"site"}}
