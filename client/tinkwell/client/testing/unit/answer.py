@@ -12,7 +12,8 @@ from tinkwell.client.unit import message
 from tinkwell.client.unit.model import Charm
 from tinkwell.core.charm import config
 from tinkwell.core.unit import name
-from tinkwell.core.unit.kinds import EventState, Life, Profile
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
+from tinkwell.core.unit.resolver import explanation
 from tinkwell.core.unit.view import View
 from tinkwell.core.unit.world import Application, Relation, Running, Storage, Task
 from tinkwell.core.unit.world import Unit as WorldUnit
@@ -118,9 +119,23 @@ def status(room: Room, source: WorldUnit) -> pb.UnitStatus:
 
 def event(room: Room, source: Running) -> pb.UnitEvent:
     """Write an event of a unit."""
-    told = source.event
+    told, stamp = source.event, room.stamp(source.id)
+    unit_ = room.world.units[source.unit]
+    application_ = room.world.applications[unit_.application]
+    before = room.events[source.unit].get(source.ordinal - 1)
+    cause = explanation.cause(
+        told,
+        unit=source.unit,
+        application_id=application_.id,
+        is_of_upgrade=before is not None and before.event.kind is EventKind.UPGRADE_CHARM,
+        actor=source.actor,
+    )
     target = pb.UnitEvent(
         id=source.id,
+        namespace=room.namespace,
+        application_id=application_.id,
+        unit_id=unit_.id,
+        version=stamp.version,
         unit=source.unit,
         kind=told.kind,
         name=told.name,
@@ -139,6 +154,9 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
         deferred=source.deferred,
         consumed=source.consumed,
     )
+    for key, value in cause.items():
+        setattr(target.cause, key, value)
+    _stamp(target, stamp.created_at, stamp.updated_at)
     if told.relation:
         relation_ = room.world.relations.get(told.relation)
         target.relation.CopyFrom(
@@ -152,8 +170,8 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
             )
         )
     if told.secret:
-        unit_ = room.world.units.get(source.unit)
-        label = secret.label_of(room, unit_, told.secret) if unit_ is not None else ""
+        owner = room.world.units.get(source.unit)
+        label = secret.label_of(room, owner, told.secret) if owner is not None else ""
         target.secret.CopyFrom(pb.UnitEventSecret(id=told.secret, label=label, revision=told.revision))
     retry_at = room.retry_at.get(source.unit) if source.state is EventState.ERROR else None
     for field, moment in (

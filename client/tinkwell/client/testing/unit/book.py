@@ -100,6 +100,8 @@ class Room:
         self.answers: dict[tuple[str, int], object] = {}
         self.retry_at: dict[str, datetime | None] = {}
         self.tick_at: dict[str, datetime] = {}
+        # When units and applications that are being removed are ended by force.
+        self.force_at: dict[str, datetime] = {}
         self.lines: list[UnitLogLine] = []
         self.statuses: dict[str, UnitStatus] = {}
         self.notices: dict[tuple[str, Notice], Waiting] = {}
@@ -121,6 +123,24 @@ class Room:
         self._told += len(entries)
         for entry in entries:
             self._tell(entry, actor)
+
+    def end_due(self) -> None:
+        """End by force what has had its grace."""
+        for name in [each for each, at in self.force_at.items() if at <= self.now()]:
+            del self.force_at[name]
+            if name in self.world.applications:
+                self.world.remove_application(name, is_forced=True, actor="test")
+            elif name in self.world.living():
+                self.world.remove_unit(name, is_forced=True, actor="test")
+        self.tell()
+
+    def retry_now(self, unit: str) -> None:
+        """Have the failed event of a unit be tried again at once."""
+        running, now = self.unit(unit).running, self.now()
+        assert running is not None
+        self.retry_at[unit] = now
+        stamp = self._stamps[running.id]
+        self._stamps[running.id] = dataclasses.replace(stamp, version=stamp.version + 1, updated_at=now)
 
     def unit_of(self, unit_id: str) -> WorldUnit | None:
         """Return a unit by its id; None for one that is gone."""
@@ -189,15 +209,16 @@ class UnitBook:
         found = self.rooms.get(namespace or DEFAULT_NAMESPACE)
         if found is None:
             raise errors.NotFound(ResourceType.NAMESPACE, namespace or DEFAULT_NAMESPACE)
+        found.end_due()
         return found
 
     def all_rooms(self, namespace: str = "") -> list[Room]:
         """Return all namespaces by name, or the one that is named."""
-        return [self.rooms[name] for name in sorted(self.rooms) if namespace in ("", name)]
+        return [self.room(name) for name in sorted(self.rooms) if namespace in ("", name)]
 
     def find(self, matches: Callable[[WorldUnit], bool]) -> tuple[Room, WorldUnit] | None:
         """Return a unit that is not DEAD, with its namespace; None for none."""
-        for room in self.rooms.values():
+        for room in self.all_rooms():
             for unit in room.world.units.values():
                 if unit.life != "DEAD" and matches(unit):
                     return room, unit

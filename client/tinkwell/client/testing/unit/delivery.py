@@ -165,6 +165,9 @@ class Delivery:
         """End an attempt without success."""
         reporter = self.reporter(request.lease_token)
         room, unit, _ = self._running(reporter, request.event_id, request.attempt)
+        if request.is_handed_back:
+            room.world.hand_back(unit.name)
+            return pb.FailEventResponse(next=_none(pb.NO_EVENT_REASON_NOTHING_DUE))
         if request.is_lost:
             room.world.lose(unit.name)
         else:

@@ -164,6 +164,14 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         self._requests.detach(request)
         return answer.storage(room, room.world.storages.get(request.storage, former))
 
+    async def RemoveStorage(self, request: pb.RemoveStorageRequest, context: Any) -> pb.Storage:
+        room = self._book.room(request.namespace)
+        if request.storage not in room.world.storages:
+            raise errors.NotFound(ResourceType.STORAGE, request.storage)
+        told = answer.storage(room, room.world.storages[request.storage])
+        self._requests.remove_storage(request)
+        return told
+
     async def Explain(self, request: pb.ExplainUnitRequest, context: Any) -> pb.ExplainUnitResponse:
         room = self._book.room(request.namespace)
         found = room.unit(request.unit)

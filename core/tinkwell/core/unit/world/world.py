@@ -108,6 +108,10 @@ class World:
         """Have a storage leave its unit; it stays, free."""
         request.detach(self._state, storage, actor=actor)
 
+    def remove_storage(self, storage: str) -> None:
+        """Forget a storage that no unit has."""
+        request.remove_storage(self._state, storage)
+
     def request(self, unit: str, kind: EventKind) -> None:
         """Ask for `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
         request.request(self._state, self._state.unit(unit), kind)
@@ -223,6 +227,10 @@ class World:
     def lose(self, unit: str) -> None:
         """Say that nobody knows what became of the attempt that a unit runs; after the second one it has failed."""
         delivery.lose(self._state, self._state.unit(unit))
+
+    def hand_back(self, unit: str) -> None:
+        """Say that the agent of a unit has ended the attempt because it stops: the next grant makes another one."""
+        delivery.hand_back(self._state, self._state.unit(unit))
 
     def silence(self, unit: str) -> None:
         """Say that a unit's agent has not been alive for so long that a leader's term is over."""
