@@ -11,7 +11,8 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "find event": (hold.FIND_EVENT, (ID,), {"unit_event_pkey", "unit_pkey", "application_pkey"}),
     "hold": (hold.HOLD, (ID, 1), {"unit_pkey", "application_pkey", "charm_digest", "lease_pkey"}),
     "own": (own.OWN, (ID,), {"unit_pkey", "application_pkey", "relation_member_unit", "relation_bag_pkey"}),
-    "running": (reading.RUNS, (ID, 1), {"unit_event_pkey"}),
+    "running": (reading.RUNS, (ID, 1), {"unit_event_pkey", "unit_pkey"}),
+    "holds charm": (reading.HOLDS_CHARM, (ID, "sha256:0"), {"unit_lease"}),
     "bag": (reading.READ, (ID, 1, 1, "web/1"), {"unit_event_pkey", "relation_number", "relation_member_pkey"}),
     "bags": (effect.BAGS, ("n1", [1], ["web/1"]), {"relation_number", "relation_bag_pkey"}),
 }

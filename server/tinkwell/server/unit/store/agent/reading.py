@@ -1,4 +1,8 @@
-"""What an agent reads beside its grants: others' bags, as far as the unit may, and the packages of charms."""
+"""What an agent reads beside its grants: others' bags, as far as the unit may, and the packages of charms.
+
+It reads for units that it holds alone. A token that was followed by another one is none any more, also where the event
+that was granted under it has not been taken over.
+"""
 
 import json
 from collections.abc import AsyncGenerator
@@ -6,14 +10,15 @@ from collections.abc import AsyncGenerator
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.store.agent.own import Bag
 
-# The event must be in flight under the caller's lease; from there it goes to the relation that the unit is in, as long
-# as its relation-broken is not committed.
+# The event must be in flight under the caller's lease, which holds the unit. From there it goes to the relation that
+# the unit is in, as long as its relation-broken is not committed.
 _MINE = """
     WITH mine AS (
         SELECT u.id AS unit_id, u.namespace, u.name, u.application_id, a.name AS application, o.name AS other,
                r.id AS relation_id, r.is_peer, u.number IS NOT DISTINCT FROM a.leader AS leads
           FROM unit_event e
           JOIN unit u ON u.id = e.unit_id
+          JOIN lease l ON l.token = e.lease_token AND l.id = u.lease_id
           JOIN application a ON a.id = u.application_id
           JOIN relation r ON r.namespace = u.namespace AND r.number = $3
           JOIN relation_member m ON m.relation_id = r.id AND m.unit_id = u.id AND m.membership <> 'LEFT'
@@ -44,8 +49,16 @@ READ = f"""
                                      AND t.member_id = s.id AND NOT t.is_older)))
 """  # noqa: S608
 RUNS = """
-    SELECT CAST(unit_id AS text) AS unit_id FROM unit_event
-     WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+    SELECT CAST(e.unit_id AS text) AS unit_id
+      FROM unit_event e
+      JOIN unit u ON u.id = e.unit_id
+      JOIN lease l ON l.token = e.lease_token AND l.id = u.lease_id
+     WHERE e.id = $1::text::uuid AND e.state = 'RUNNING' AND e.lease_token = $2
+"""
+# What a unit runs, and what it is to run from its next `upgrade-charm` on.
+HOLDS_CHARM = """
+    SELECT EXISTS (SELECT FROM unit u JOIN application a ON a.id = u.application_id
+                    WHERE u.lease_id = $1::text::uuid AND $2 IN (u.charm, a.charm)) AS is_held
 """
 _CHUNK = """
     SELECT k.data FROM charm c LEFT JOIN charm_chunk k ON k.charm_id = c.id AND k.number = $2 WHERE c.digest = $1
@@ -66,9 +79,10 @@ async def bag(fetch: Fetch, event_id: str, *, lease_token: int, relation: int, o
     return Bag(owner, json.loads(row["data"]) if row["data"] else {}, row["version"] or 0)
 
 
-async def has_charm(fetch: Fetch, digest: str) -> bool:
-    """Return whether there is a charm with a digest."""
-    return bool(await fetch("SELECT id FROM charm WHERE digest = $1", digest))
+async def holds_charm(fetch: Fetch, lease_id: str, digest: str) -> bool:
+    """Return whether a unit that is held under a lease runs the charm with a digest, or is to run it."""
+    found = await fetch(HOLDS_CHARM, lease_id, digest)
+    return bool(found[0]["is_held"])
 
 
 async def package(database: Database, digest: str) -> AsyncGenerator[bytes, None]:
