@@ -62,8 +62,8 @@ kill-releases: $(CONTRIBUTOR) ## Kill provisioners at 200 of their deeds in turn
 	PYTHONPATH=tests $(BIN)/python -m support.release_kill $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS))
 
 .PHONY: chaos-units
-chaos-units: $(CONTRIBUTOR) ## Kill all that runs units for five minutes, and judge
-	PYTHONPATH=tests $(BIN)/python -m support.unit_chaos $(CHAOS)
+chaos-units: $(CONTRIBUTOR) ## Kill all that runs units for five minutes, and judge; STORMS=45 SECONDS=12 does it in short storms
+	PYTHONPATH=tests $(BIN)/python -m support.unit_chaos $(CHAOS) $(if $(STORMS),--storms $(STORMS))
 
 .PHONY: kill-units
 kill-units: $(CONTRIBUTOR) ## Kill agents for units, or what they stand on, at 200 points in turn, and judge; SEED=7 POINTS=50 as you like

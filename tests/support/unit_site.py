@@ -80,6 +80,32 @@ class Agent:
         """Commit it."""
         return self._take(unit_id, (await self.stub.CommitEvent(self.committing(unit_id, **effects))).next)
 
+    def ending(self, unit_id: str, state: str = "SUCCEEDED", **outcome: Any) -> pb.CommitEventRequest:
+        """The request that ends the task that a unit was granted; `effects` are those of an event."""
+        effects = outcome.pop("effects", {})
+        number = application_pb.TaskState.Value(f"TASK_STATE_{state}")
+        return pb.CommitEventRequest(
+            lease_token=self.token,
+            event_id=self.grants[unit_id].task.id,
+            attempt=1,
+            effects=pb.Effects(**effects),
+            task=pb.TaskOutcome(state=number, **outcome),
+        )
+
+    async def end(self, unit_id: str, state: str = "SUCCEEDED", **outcome: Any) -> pb.NextEventResponse:
+        """End it."""
+        return self._take(unit_id, (await self.stub.CommitEvent(self.ending(unit_id, state, **outcome))).next)
+
+    async def read_secret(self, unit_id: str, name: str = "", *, label: str = "", revision: int = 0) -> dict[str, str]:
+        """Read a secret in the event or the task that a unit was granted."""
+        return dict((await self.stub.ReadSecret(self.reading(unit_id, name, label=label, revision=revision))).content)
+
+    def reading(self, unit_id: str, name: str = "", *, label: str = "", revision: int = 0) -> pb.ReadSecretRequest:
+        """The request for it."""
+        granted = self.grants[unit_id]
+        event_id = granted.event.id or granted.task.id
+        return pb.ReadSecretRequest(lease_token=self.token, event_id=event_id, id=name, label=label, revision=revision)
+
     async def fail(self, unit_id: str, message: str = "exit 1", *, is_lost: bool = False) -> pb.NextEventResponse:
         """Say that it has failed."""
         granted = self.grants[unit_id].event

@@ -34,7 +34,9 @@ SERVER = ROOT / "server/tinkwell/server"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")}
 # A custom event is about nothing that is kept here. The actions of a workflow are in its room, and so is what a release
 # is made of, and what changes it.
-KINDS: list[ResourceType] = [kind for kind in ResourceType if kind is not ResourceType.CUSTOM]
+# Secrets and tasks of units have kinds, and no rooms yet.
+WITHOUT_ROOM = (ResourceType.CUSTOM, ResourceType.SECRET, ResourceType.TASK)
+KINDS: list[ResourceType] = [kind for kind in ResourceType if kind not in WITHOUT_ROOM]
 PARTS_OF_RELEASE = (
     ResourceType.CHART,
     ResourceType.OPERATION,

@@ -38,13 +38,22 @@ from tinkwell.client.release.model import (
 from tinkwell.client.template.client import TemplateClient
 from tinkwell.client.template.model import Template
 from tinkwell.client.unit.client import ApplicationClient
-from tinkwell.client.unit.event import EventRelation, EventSeen, UnitEvent
+from tinkwell.client.unit.event import EventRelation, EventSecret, EventSeen, UnitEvent
 from tinkwell.client.unit.explanation import UnitCause, UnitExplanation
-from tinkwell.client.unit.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
+from tinkwell.client.unit.grant import (
+    Grant,
+    GrantedRelation,
+    GrantedSecret,
+    Leadership,
+    NoEvent,
+    NoEventReason,
+    SecretContent,
+)
 from tinkwell.client.unit.model import (
     Application,
     Bag,
     Charm,
+    CharmAction,
     CharmEndpoint,
     CharmOption,
     CharmStorage,
@@ -59,6 +68,9 @@ from tinkwell.client.unit.model import (
 )
 from tinkwell.client.unit.namespaces import NamespaceClient
 from tinkwell.client.unit.notice import DeferredNotice
+from tinkwell.client.unit.secret import SecretClient
+from tinkwell.client.unit.secret_model import RevealedSecret, Secret, SecretGranted, SecretRevision
+from tinkwell.client.unit.task import Task
 from tinkwell.client.unit.worker import UnitClient
 from tinkwell.client.value.change import Change, Created
 from tinkwell.client.watch.event import Event
@@ -89,6 +101,7 @@ __all__ = [
     "BulkChange",
     "Change",
     "Charm",
+    "CharmAction",
     "CharmEndpoint",
     "CharmOption",
     "CharmStorage",
@@ -101,11 +114,13 @@ __all__ = [
     "Event",
     "EventClient",
     "EventRelation",
+    "EventSecret",
     "EventSeen",
     "EventType",
     "Explanation",
     "Grant",
     "GrantedRelation",
+    "GrantedSecret",
     "Hardware",
     "HardwareClient",
     "Informer",
@@ -136,11 +151,18 @@ __all__ = [
     "Reported",
     "Resource",
     "ResourceType",
+    "RevealedSecret",
     "Revision",
+    "Secret",
+    "SecretClient",
+    "SecretContent",
+    "SecretGranted",
+    "SecretRevision",
     "State",
     "Step",
     "StepLogLine",
     "Storage",
+    "Task",
     "Template",
     "TemplateClient",
     "Unit",

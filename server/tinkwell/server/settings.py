@@ -94,6 +94,8 @@ class Settings(pydantic_settings.BaseSettings):
     """What the owners of tokens may do: admin, operator, reader or agent; who is not named is an admin."""
     secret_keys: pydantic.FilePath | None = None
     """File of the keys that seal secrets; without it, requests that have secrets are refused."""
+    allow_exec: bool = False
+    """Let admins run any command on units; actions of charms need no leave."""
     reflection: bool = True
     """Let tools such as grpcurl ask for the services' descriptions: where there are tokens, with one of them."""
     max_concurrent_streams: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)

@@ -21,3 +21,24 @@ async def test_every_unit_keeps_to_the_order_of_its_life_while_all_is_killed() -
     print(result.text)
     assert result.violations == []
     assert set(result.injected) == set(KINDS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(420)
+async def test_short_storms_leave_nothing_behind_for_each_other() -> None:
+    with place.temporary() as directory:
+        options = run.Options(
+            seed=7,
+            seconds=2.0,
+            rounds=1,
+            storms=2,
+            directory=directory,
+            lease_seconds=2.0,
+            pause_seconds=0.1,
+            kinds=(Kind.KILLED_AGENT, Kind.KILLED_SERVER),
+        )
+        result = await run.run(options)
+    print(result.text)
+    assert result.violations == []
+    assert result.injected[Kind.KILLED_AGENT] >= 2
+    assert result.injected[Kind.KILLED_SERVER] >= 2

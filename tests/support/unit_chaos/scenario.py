@@ -63,12 +63,19 @@ class Operator:
     name = "operator"
 
     def __init__(
-        self, connected: client.Client, *, machines: Sequence[str], chance: random.Random, pause_seconds: float
+        self,
+        connected: client.Client,
+        *,
+        machines: Sequence[str],
+        chance: random.Random,
+        pause_seconds: float,
+        namespace: str,
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.refused = 0
         self.complaints: list[str] = []
         self._applications = connected.applications
+        self._namespace = namespace
         self._machines = machines
         self._chance = chance
         self._pause_seconds = pause_seconds
@@ -98,19 +105,29 @@ class Operator:
 
     async def settle(self) -> bool:
         """Resolve what has failed until nothing is due any more; True once that is so."""
-        resting = True
-        async for unit in self._applications.units(with_settled=True):
+        resting, namespace = True, self._namespace
+        async for unit in self._applications.units(namespace=namespace, with_settled=True):
             if unit.event is not None and unit.event.state is EventState.ERROR:
                 with contextlib.suppress(*SENSELESS):
-                    await self._applications.resolve(unit.name)
+                    await self._applications.resolve(unit.name, namespace=namespace)
             resting = resting and unit.settled
-        async for application in self._applications.list():
+        async for application in self._applications.list(namespace=namespace):
             resting = resting and application.life is Life.ALIVE
         return resting
 
+    async def clear(self) -> bool:
+        """Remove all applications; True once there are none."""
+        found = [each async for each in self._applications.list(namespace=self._namespace)]
+        for application in found:
+            if application.life is Life.ALIVE:
+                with contextlib.suppress(*SENSELESS):
+                    await self._applications.remove(application.name, namespace=self._namespace)
+        await self.settle()
+        return not found
+
     async def unit_ids(self) -> set[str]:
         """Return the ids of the units that there are."""
-        return {unit.id async for unit in self._applications.units()}
+        return {unit.id async for unit in self._applications.units(namespace=self._namespace)}
 
     def _weights(self) -> Mapping[Callable[[], Awaitable[Any]], int]:
         return {
@@ -133,50 +150,64 @@ class Operator:
         profile = self._chance.choice([Profile.LITERAL, Profile.JUJU])
         units = self._chance.randint(1, 2)
         await self._applications.deploy(
-            self._name(), self._charms[0], units=units, profile=profile, **self._place(), storage={"data": 1}
+            self._name(),
+            self._charms[0],
+            units=units,
+            profile=profile,
+            **self._place(),
+            storage={"data": 1},
+            namespace=self._namespace,
         )
 
     async def _add_unit(self) -> None:
         name = self._name()
-        if (await self._applications.get(name)).units < MAX_UNITS:
-            await self._applications.add_units(name, 1, **self._place(), storage={"data": self._chance.randint(0, 1)})
+        if (await self._applications.get(name, namespace=self._namespace)).units < MAX_UNITS:
+            await self._applications.add_units(
+                name, 1, **self._place(), storage={"data": self._chance.randint(0, 1)}, namespace=self._namespace
+            )
 
     async def _remove_unit(self) -> None:
         is_forced, keeps = self._chance.random() < 0.25, self._chance.random() < 0.3
-        await self._applications.remove_unit(await self._unit(), force=is_forced, keep_storage=keeps)
+        await self._applications.remove_unit(
+            await self._unit(), force=is_forced, keep_storage=keeps, namespace=self._namespace
+        )
 
     async def _remove(self) -> None:
-        await self._applications.remove(self._name(), force=self._chance.random() < 0.2)
+        await self._applications.remove(self._name(), force=self._chance.random() < 0.2, namespace=self._namespace)
 
     async def _relate(self) -> None:
         one, other = self._chance.sample(NAMES, 2)
-        await self._applications.relate(f"{one}:serve", f"{other}:use")
+        await self._applications.relate(f"{one}:serve", f"{other}:use", namespace=self._namespace)
 
     async def _unrelate(self) -> None:
-        found = [each.number async for each in self._applications.relations() if not each.peer]
+        found = [each.number async for each in self._applications.relations(namespace=self._namespace) if not each.peer]
         if found:
-            await self._applications.unrelate(number=self._chance.choice(found))
+            await self._applications.unrelate(number=self._chance.choice(found), namespace=self._namespace)
 
     async def _set_config(self) -> None:
-        await self._applications.set_config(self._name(), {"workers": self._chance.randint(1, 9)})
+        await self._applications.set_config(
+            self._name(), {"workers": self._chance.randint(1, 9)}, namespace=self._namespace
+        )
 
     async def _refresh(self) -> None:
-        await self._applications.refresh(self._name(), self._chance.choice(self._charms))
+        await self._applications.refresh(self._name(), self._chance.choice(self._charms), namespace=self._namespace)
 
     async def _attach(self) -> None:
-        detached = [each.name async for each in self._applications.storages() if not each.unit]
-        await self._applications.attach(await self._unit(), self._chance.choice([*detached, "data"]))
+        detached = [each.name async for each in self._applications.storages(namespace=self._namespace) if not each.unit]
+        await self._applications.attach(
+            await self._unit(), self._chance.choice([*detached, "data"]), namespace=self._namespace
+        )
 
     async def _detach(self) -> None:
-        found = [each.name async for each in self._applications.storages() if each.unit]
+        found = [each.name async for each in self._applications.storages(namespace=self._namespace) if each.unit]
         if found:
-            await self._applications.detach(self._chance.choice(found))
+            await self._applications.detach(self._chance.choice(found), namespace=self._namespace)
 
     async def _resolve(self) -> None:
-        await self._applications.resolve(await self._unit())
+        await self._applications.resolve(await self._unit(), namespace=self._namespace)
 
     async def _skip(self) -> None:
-        await self._applications.resolve(await self._unit(), skip=True)
+        await self._applications.resolve(await self._unit(), skip=True, namespace=self._namespace)
 
     async def _request(self) -> None:
         calls = (
@@ -184,10 +215,10 @@ class Operator:
             self._applications.prepare_upgrade,
             self._applications.finish_upgrade,
         )
-        await self._chance.choice(calls)(await self._unit())
+        await self._chance.choice(calls)(await self._unit(), namespace=self._namespace)
 
     async def _unit(self) -> str:
-        found = [unit.name async for unit in self._applications.units()]
+        found = [unit.name async for unit in self._applications.units(namespace=self._namespace)]
         return self._chance.choice(found) if found else "web/0"
 
     def _name(self) -> str:

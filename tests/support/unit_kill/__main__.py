@@ -5,10 +5,13 @@ import asyncio
 import random
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from support.unit_kill import case, play
 from tinkwell.server.app.dev import place
+
+_SHOWN = 8
 
 
 def main() -> int:
@@ -21,13 +24,26 @@ def main() -> int:
     seed = random.SystemRandom().randrange(1 << 32) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
     with place.temporary() as directory:
-        complaints = asyncio.run(play.Play(directory).run(case.draw(random.Random(seed), arguments.points)))
+        played = play.Play(directory)
+        complaints = asyncio.run(played.run(case.draw(random.Random(seed), arguments.points)))
         for log in directory.glob("*.log"):
             kept = arguments.output / str(seed) / log.name
             kept.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(log, kept)
-    print("\n".join((f"points     {arguments.points}", f"broken     {len(complaints)}", *complaints)))
+    print(
+        "\n".join((*_slowest(played), f"points     {arguments.points}", f"broken     {len(complaints)}", *complaints))
+    )
     return 1 if complaints else 0
+
+
+def _slowest(played: play.Play) -> Iterator[str]:
+    """Tell how long it took until units were settled, of the slowest with what they waited for."""
+    found = sorted(played.settled, key=lambda one: one[0])
+    if found:
+        yield f"settled    {found[len(found) // 2][0]:.1f} s after the kill (median), {found[-1][0]:.1f} s at most"
+    for seconds, slow, notes in found[: -_SHOWN - 1 : -1]:
+        yield f"  {seconds:5.1f} s  {slow.point} x {slow.fate}, {slow.event} ({slow.application})"
+        yield from (f"             {note}" for note in notes)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from support import process
 from support.chaos import stage
 from support.chaos.cluster import Cluster
 from support.chaos.server import Server
+from support.unit_kill import look
 from support.unit_kill.case import EVENTS, Case, Fate, Point
 from support.waiting import eventually
 from tinkwell import client
@@ -53,6 +55,8 @@ class Play:
         self._folder = directory / "stage"
         self._folder.mkdir()
         self._cluster = Cluster(directory, bin_dir=Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None)
+        # How long each case took from the kill until it was settled, and what was seen meanwhile.
+        self.settled: list[tuple[float, Case, list[str]]] = []
         self._victims = 0
         self._stack = contextlib.AsyncExitStack()
         self._agent: process.Process | None = None
@@ -69,7 +73,10 @@ class Play:
                 self._client = await self._stack.enter_async_context(client.connect(self._server.address))
                 await self._begin()
                 for case in cases:
-                    complaints += [f"{case}: {text}" for text in await self._play(case)]
+                    found = [f"{case}: {text}" for text in await self._play(case)]
+                    for complaint in found:
+                        print(complaint, flush=True)
+                    complaints += found
         finally:
             await self._cluster.stop()
         return [*complaints, *self._server.complaints]
@@ -97,15 +104,26 @@ class Play:
         for name in ("armed", "reached", "go", "script", "state"):
             (self._folder / name).unlink(missing_ok=True)
         (self._folder / "armed").write_text(f"{case.point}\n{case.event}")
+        seen = look.Look(self._client, f"{case.application}/0")
         try:
-            async with asyncio.timeout(2 * _SECONDS):
+            async with asyncio.timeout(2 * _SECONDS), seen.looking():
                 await self._client.applications.deploy(case.application, self._charm(case), anywhere=True)
+                seen.step = "comes to the point"
                 await eventually((self._folder / "reached").exists, deadline_seconds=_SECONDS)
+                seen.step = "kills"
                 await self._befall(case)
+                seen.step, began = "settles", time.monotonic()
                 await self._client.applications.settled(case.application, timeout_seconds=_SECONDS)
+                self.settled.append((time.monotonic() - began, case, list(seen.notes)))
+                seen.step = "is judged"
                 return await self._judge(case)
         except (TimeoutError, AssertionError, client.errors.Error) as error:
-            return [f"it did not settle: {type(error).__name__} {error}"]
+            logs = [
+                *look.tail(self.directory / f"agent-{self._victims:03}.log"),
+                *look.tail(max(self.directory.glob("server-*.log"))),
+            ]
+            failure = f"it did not settle, while it {seen.step}: {type(error).__name__} {error}"
+            return ["\n    ".join([failure, *await seen.tell(), *logs])]
 
     async def _befall(self, case: Case) -> None:
         """Let go on who waits, and kill who is to be."""

@@ -17,9 +17,9 @@ from support.waiting import eventually
 from tinkwell import charm
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.charm.agent.host import Host, Served
-from tinkwell.charm.agent.lease import Lease
 from tinkwell.charm.agent.outbox import LogHandler
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.lease.model import Lease as Acquired
 from tinkwell.client.lease.model import Renewed
 from tinkwell.client.unit.event import EventRelation, UnitEvent
@@ -33,6 +33,8 @@ from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile
 UNIT_ID = str(uuid.UUID(int=7))
 GONE = NoEvent(reason=NoEventReason.GONE)
 QUIET = NoEvent(reason=NoEventReason.NOTHING_DUE)
+# What the end of an event is answered where somebody has to be elected, which only asking does.
+ASK = NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=0.0)
 
 
 @dataclass
@@ -56,7 +58,10 @@ class Units:
         self.on_commit()
         return self._answer("commit", event_id, attempt, effects, is_last)
 
-    async def fail(self, lease_token: int, event_id: str, attempt: int, why: str) -> Grant | NoEvent:
+    async def fail(
+        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+    ) -> Grant | NoEvent:
+        assert not is_lost
         return self._answer("fail", event_id, attempt, why)
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
@@ -74,6 +79,9 @@ class Units:
 
     async def wakes(self, lease_token: int, **_: object) -> AsyncIterator[tuple[str, ...]]:
         yield (UNIT_ID,)
+
+    async def fetch_charm(self, lease_token: int, digest: str) -> AsyncIterator[bytes]:
+        yield b"a program is its own charm"
 
     def _answer(self, *call: object) -> Grant | NoEvent:
         self.calls.append(call)
@@ -110,7 +118,7 @@ async def serve(units: Units, charm_class: type[charm.Charm], folder: AgentFolde
 @contextlib.asynccontextmanager
 async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> AsyncIterator[Host]:
     """Make a host of the unit, under a lease; what is done with it ends within ten seconds."""
-    lease = Lease(Leases(), "charm:test")
+    lease = Keeper(Leases(), owner="charm:test", engine="charm:test")
     handler = LogHandler()
     keeper = asyncio.create_task(lease.run())
     logging.getLogger().addHandler(handler)
@@ -158,12 +166,30 @@ async def test_effects_are_on_the_disk_before_the_server_is_told_and_gone_after(
             self.state["n"] = "1"
 
     found: list[Outcome | None] = []
-    units = Units(deque([granted(), QUIET, GONE]), on_commit=lambda: found.append(folder.outcomes.find(UNIT_ID)))
+    units = Units(deque([granted(), ASK, GONE]), on_commit=lambda: found.append(folder.outcomes.find(UNIT_ID)))
     await serve(units, Web, folder)
     effects = encode(dataclasses.replace(NO_EFFECTS, state={"n": "1"}))
     assert units.calls == [("next", 4), ("commit", "e1", 1, effects, False), ("next", 4)]
     assert found == [Outcome(unit_id=UNIT_ID, event_id="e1", attempt=1, lease_token=4, effects=effects)]
     assert folder.outcomes.unit_ids() == []
+
+
+async def test_nothing_is_asked_after_a_commit_until_the_unit_is_named(folder: AgentFolder) -> None:
+    class Web(charm.Charm):
+        """Does nothing."""
+
+    units = Units(deque([granted(), QUIET, GONE]))
+    async with hosting(units, Web, folder) as host:
+        # What it is named for while its event runs is in the answer to the commit.
+        units.on_next = host.wake
+        serving = asyncio.create_task(host.run())
+        await eventually(lambda: len(units.calls) == 2 and not folder.outcomes.unit_ids())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert [call[0] for call in units.calls] == ["next", "commit"]
+        host.wake()
+        await serving
+    assert [call[0] for call in units.calls] == ["next", "commit", "next"]
 
 
 async def test_what_a_predecessor_has_kept_is_sent_before_anything_is_asked_for(folder: AgentFolder) -> None:
@@ -213,7 +239,7 @@ async def test_what_a_handler_raises_fails_its_event_alone(
             self.state["n"] = "1"
             raise raised
 
-    units = Units(deque([granted(), QUIET, GONE]))
+    units = Units(deque([granted(), ASK, GONE]))
     await serve(units, Web, folder)
     assert units.calls[1] == ("fail", "e1", 1, said)
     assert folder.outcomes.unit_ids() == []
@@ -279,7 +305,7 @@ async def test_a_charm_is_given_what_the_server_grants(folder: AgentFolder) -> N
         relations=(GrantedRelation(number=3, endpoint="db", application="pg", members=("pg/0",)),),
         leadership=Leadership(leads=True, term=2, remaining_seconds=60.0),
     )
-    units = Units(deque([grant, QUIET, GONE]))
+    units = Units(deque([grant, ASK, GONE]))
     await serve(units, Web, folder)
     assert seen == [{"dsn": "x"}, 2.0, True, True, ("pg/0",)]
     assert units.calls[1][0] == "commit"
@@ -320,7 +346,7 @@ async def test_an_outcome_that_can_never_be_told_fails_its_event(folder: AgentFo
     class Web(charm.Charm):
         """Does nothing."""
 
-    units = Units(deque([granted(), errors.ResourceExhausted("too large"), QUIET, GONE]))
+    units = Units(deque([granted(), errors.ResourceExhausted("too large"), ASK, GONE]))
     await serve(units, Web, folder)
     assert units.calls[2] == ("fail", "e1", 1, "too large")
 
@@ -335,7 +361,7 @@ async def test_an_outcome_that_cannot_be_kept_fails_its_event(
         raise OSError("no space left")
 
     monkeypatch.setattr(folder.outcomes, "keep", full)
-    units = Units(deque([granted(), QUIET, GONE]))
+    units = Units(deque([granted(), ASK, GONE]))
     await serve(units, Web, folder)
     assert units.calls[1] == ("fail", "e1", 1, "what it has done cannot be kept: no space left")
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tinkwell.charm import errors
-from tinkwell.charm.agent.api import Units
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.agent.outbox import Outbox
 from tinkwell.charm.attempt.given import Attempt, RelationGiven
 from tinkwell.charm.status import Status
 from tinkwell.client import errors as client_errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import until_answered
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.grant import Grant, GrantedRelation
 from tinkwell.client.unit.model import Bag
 from tinkwell.core.unit.effect import Notice, Port
@@ -38,7 +39,7 @@ def attempt(grant: Grant, folder: AgentFolder) -> Attempt:
 class Granted:
     """The surroundings of an attempt that the server has granted under a lease."""
 
-    def __init__(self, units: Units, held: Lease, token: int, grant: Grant, outbox: Outbox) -> None:
+    def __init__(self, units: UnitApi, held: Keeper, token: int, grant: Grant, outbox: Outbox) -> None:
         self._units = units
         self._lease = held
         self._token = token
@@ -55,7 +56,9 @@ class Granted:
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
         """Return the bag of a unit or an application. Raises `NotReadable`."""
-        event_id = self._grant.event.id
+        event_id, about, known = self._grant.event.id, self._grant.event.relation, self._grant.remote
+        if known is not None and about is not None and (about.number, known.owner) == (relation, owner):
+            return known.data
 
         async def read(token: int) -> Bag:
             return await self._units.read_bag(token, event_id, relation, owner)

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 from tinkwell.charm.agent import granted
 from tinkwell.charm.agent import outbox as outboxes
-from tinkwell.charm.agent.api import Units
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.attempt.dispatch import dispatch
 from tinkwell.charm.charm import Charm
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import HOPELESS, until_answered
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason
 from tinkwell.client.unit.outcome import Outcome
 from tinkwell.client.unit.worker import encode
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 # The server refuses longer ones.
 _MESSAGE_CHARACTERS = 1_000
 # What concerns the agent as a whole, and not this unit.
-_HOPELESS = (errors.Unauthenticated, errors.PermissionDenied, errors.Unimplemented, errors.Closed)
+_HOPELESS = (*HOPELESS, errors.PermissionDenied)
 # How long a unit that is woken while an event of it is handled is left alone before the server is asked about it.
 _LOOK_SECONDS = 1.0
 # When to ask again for a unit that another agent holds, or that the server gives nothing for.
@@ -42,8 +43,8 @@ _HELD_SECONDS = 10.0
 class Served:
     """What all hosts of an agent share. `digest` is that of the charm."""
 
-    units: Units
-    lease: Lease
+    units: UnitApi
+    lease: Keeper
     folder: AgentFolder
     charm_class: type[Charm]
     digest: str
@@ -76,17 +77,15 @@ class Host:
         while not self._served.stopping.is_set():
             if isinstance(following, Grant):
                 following = await self._handle(following)
-                # After the last commit somebody may have to be elected, which only asking does.
-                if isinstance(following, Grant) or _is_gone(following):
-                    continue
             elif _is_gone(following):
                 logger.info("the unit is gone", extra={"unit_id": self._unit_id})
                 return
-            elif following is not None:
-                self._note(following)
-                await self._sleep(following.due_in_seconds)
-            if not self._served.stopping.is_set():
-                following = await self._next()
+            else:
+                if following is not None:
+                    self._note(following)
+                    await self._sleep(following.due_in_seconds)
+                if not self._served.stopping.is_set():
+                    following = await self._next()
 
     async def _sleep(self, seconds: float | None) -> None:
         try:
@@ -225,6 +224,8 @@ class Host:
         units, is_last = self._served.units, self._served.stopping.is_set()
 
         async def commit(token: int) -> Grant | NoEvent:
+            # The answer says what is due then: what the unit was woken for before is in it.
+            self._is_awake.clear()
             return await units.commit(token, outcome.event_id, outcome.attempt, outcome.effects, is_last=is_last)
 
         following: Grant | NoEvent | None = None
@@ -245,6 +246,7 @@ class Host:
         units, said = self._served.units, message[:_MESSAGE_CHARACTERS]
 
         async def fail(token: int) -> Grant | NoEvent:
+            self._is_awake.clear()
             return await units.fail(token, event_id, attempt, said)
 
         try:

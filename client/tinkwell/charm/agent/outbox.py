@@ -10,10 +10,11 @@ from collections import deque
 from contextvars import ContextVar
 from typing import NoReturn
 
-from tinkwell.charm.agent import lease
-from tinkwell.charm.agent.api import Units
 from tinkwell.charm.status import Status
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import until_answered
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.model import UnitLogLine, UnitStatus
 from tinkwell.core.unit import limit
 
@@ -30,7 +31,7 @@ _BATCH_LINES = 500
 class Outbox:
     """What one attempt at a unit's event has to tell."""
 
-    def __init__(self, api: Units, held: lease.Lease, unit_id: str, *, ordinal: int, attempt: int) -> None:
+    def __init__(self, api: UnitApi, held: Keeper, unit_id: str, *, ordinal: int, attempt: int) -> None:
         self._api = api
         self._lease = held
         self._unit_id = unit_id
@@ -82,7 +83,7 @@ class Outbox:
     async def _send(self) -> None:
         try:
             while self._statuses or self._lines:
-                await lease.until_answered(self._send_some, what="tell statuses and log lines")
+                await until_answered(self._send_some, what="tell statuses and log lines")
         except errors.Error as error:
             self._statuses.clear()
             self._lines.clear()

@@ -7,7 +7,7 @@ import rich_click as click
 from tinkwell.cli.event import watching
 from tinkwell.cli.shell import command, duration, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import line, option, settling
+from tinkwell.cli.unit import line, option, settling, task
 from tinkwell.cli.unit.source import charm_of, refused
 from tinkwell.core.unit.kinds import Profile
 
@@ -25,12 +25,16 @@ def app() -> None:
     """Applications: charms that run as units, related to each other."""
 
 
+app.add_command(task.actions)
+
+
 @app.command()
 @option.application
 @click.argument("charm", metavar="CHARM")
 @click.option("-u", "--units", type=click.IntRange(min=0), default=1, show_default=True, help="How many units.")
 @click.option("--config", "assignments", multiple=True, metavar="NAME=VALUE", help="Set an option. Repeatable.")
 @click.option("--config-file", type=click.Path(), metavar="FILE|-", help="Options as YAML.")
+@option.resources
 @option.machines
 @option.storage
 @click.option("--profile", type=shell_option.Member(Profile), help="Which events there are. [default: the charm's]")
@@ -45,6 +49,7 @@ async def deploy(
     units: int,
     assignments: tuple[str, ...],
     config_file: str | None,
+    resources: tuple[str, ...],
     places: tuple[str, ...],
     storages: tuple[str, ...],
     profile: Profile | None,
@@ -56,7 +61,7 @@ async def deploy(
     with refused(charm):
         made = await client.applications.deploy(
             name,
-            charm_of(charm),
+            charm_of(charm, resources),
             units=units,
             config=option.settings(assignments, config_file),
             storage=option.counts(storages),

@@ -7,7 +7,7 @@ import rich_click as click
 from tinkwell.cli.event import watching
 from tinkwell.cli.shell import command, duration, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import asking, history, option, running, settling
+from tinkwell.cli.unit import asking, history, option, running, settling, task
 from tinkwell.cli.unit.application import UNIT_HEADER, unit_row
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def unit() -> None:
 for each in (
     *(history.events, history.logs, history.deferred, history.explain, history.audit),
     *(asking.resolve, asking.prepare_upgrade, asking.finish_upgrade, asking.collect_metrics),
-    *(asking.attach, asking.detach, running.run),
+    *(asking.attach, asking.detach, running.run, task.exec_),
 ):
     unit.add_command(each)
 

@@ -81,6 +81,8 @@ class Event:
     phase: Phase
     relation: EventRelation | None
     storage: str
+    secret: str = ""
+    revision: int = 0
     is_mirrored: bool
     is_echo: bool
     seen_config: int

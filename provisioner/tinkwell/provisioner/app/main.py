@@ -12,10 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from tinkwell import client
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.hardware import enrolment
 from tinkwell.provisioner.lease import run_claim
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import core_event, place
 from tinkwell.provisioner.release import driver as release_driver
 from tinkwell.provisioner.release import host as release_host

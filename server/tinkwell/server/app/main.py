@@ -214,7 +214,14 @@ class _Server:
             workflows=workflow.machines,
             operations=release.operations,
         )
-        self._units = UnitRooms(database, self._log.watches, watches, lease_seconds=settings.lease_seconds)
+        self._units = UnitRooms(
+            database,
+            self._log.watches,
+            watches,
+            secrets,
+            lease_seconds=settings.lease_seconds,
+            allows_commands=settings.allow_exec,
+        )
         event = EventRoom(database, watches)
         self._rooms: Sequence[Room] = (hardware, template, workflow, release, lease, *self._units.rooms, event)
         self._tink: Edge | None = None

@@ -98,6 +98,7 @@ METHODS: Mapping[str, Set[Role]] = {
 }
 OPTIONS: Mapping[str, Option] = {
     f"/{_PACKAGE}ApplicationService/GetRelation": Option("with_bags", access.OPERATORS),
+    f"/{_PACKAGE}ApplicationService/RunTask": Option("arguments", access.ADMINS),
     f"/{_PACKAGE}EventService/GetPosition": Option("claim", _KEEP),
 }
 

@@ -3,7 +3,8 @@
 import asyncpg
 
 from support.unit_plan import FILL, TABLES, indexes
-from tinkwell.server.unit.store.agent import effect, hold, own, reading
+from tinkwell.server.unit.store.agent import hold, own, reading
+from tinkwell.server.unit.store.delivery import looked
 
 ID = "00000000-0000-0000-0000-000000000001"
 HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
@@ -11,10 +12,14 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "find event": (hold.FIND_EVENT, (ID,), {"unit_event_pkey", "unit_pkey", "application_pkey"}),
     "hold": (hold.HOLD, (ID, 1), {"unit_pkey", "application_pkey", "charm_digest", "lease_pkey"}),
     "own": (own.OWN, (ID,), {"unit_pkey", "application_pkey", "relation_member_unit", "relation_bag_pkey"}),
+    "look": (
+        looked.LOOK,
+        (ID, 1),
+        {"unit_event_active", "relation_end_application", "unit_relation_pkey", "relation_member_unit", "lease_pkey"},
+    ),
     "running": (reading.RUNS, (ID, 1), {"unit_event_pkey", "unit_pkey"}),
     "holds charm": (reading.HOLDS_CHARM, (ID, "sha256:0"), {"unit_lease"}),
     "bag": (reading.READ, (ID, 1, 1, "web/1"), {"unit_event_pkey", "relation_number", "relation_member_pkey"}),
-    "bags": (effect.BAGS, ("n1", [1], ["web/1"]), {"relation_number", "relation_bag_pkey"}),
 }
 _MORE = """
     INSERT INTO lease (owner, engine, expires_at) SELECT 'more ' || n, '', now() FROM generate_series(1, 2000) n;

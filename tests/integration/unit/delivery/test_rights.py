@@ -46,6 +46,7 @@ def _asked(stub: Any, token: int, grant: pb.Grant, relation: int) -> Iterator[tu
     yield "next", stub.NextEvent(pb.NextEventRequest(lease_token=token, unit_id=unit))
     for owner in ("web/0", "pg/0", "pg", "web"):
         yield "read", stub.ReadBag(pb.ReadBagRequest(relation=relation, owner=owner, **about))
+    yield "read", stub.ReadSecret(pb.ReadSecretRequest(id="0" * 20, **about))
     effects = pb.Effects(bags=[bag(relation, stolen="yes")], state=edits(stolen="yes"))
     yield "commit", stub.CommitEvent(pb.CommitEventRequest(attempt=event.attempt, effects=effects, **about))
     for is_lost in (False, True):

@@ -52,9 +52,18 @@ def upcoming(ledger: Ledger, view: View, *, most: int) -> tuple[UnitEvent, ...]:
             break
         events.append(event)
         ledger = advance(ledger, event, view)
-        view = replace(view, code=event.seen.charm, is_tick_due=view.is_tick_due and not _is_tick(event))
+        view = _after(event, view)
     return tuple(events)
 
 
-def _is_tick(event: UnitEvent) -> bool:
-    return event.kind is EventKind.UPDATE_STATUS
+def _after(event: UnitEvent, view: View) -> View:
+    """Return the view in which nothing else has happened: what is due by the clock is so once."""
+    view = replace(view, code=event.seen.charm)
+    match event.kind:
+        case EventKind.UPDATE_STATUS:
+            return replace(view, is_tick_due=False)
+        case EventKind.SECRET_ROTATE:
+            rotated = replace(view.secrets[event.secret], is_rotation_due=False)
+            return replace(view, secrets={**view.secrets, event.secret: rotated})
+        case _:
+            return view

@@ -8,7 +8,8 @@ from google.protobuf import timestamp_pb2
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import namespace_service_pb2 as namespace_pb
 from tinkwell.core import errors
-from tinkwell.core.charm.record import Endpoint, Option, Role, Storage, StoredCharm
+from tinkwell.core.charm import action
+from tinkwell.core.charm.record import Action, Endpoint, Option, Role, Storage, StoredCharm
 from tinkwell.core.unit import record
 from tinkwell.core.unit.kinds import CharmKind, EventState, Life, Phase, Profile
 from tinkwell.core.value import document
@@ -59,6 +60,7 @@ def charm(found: StoredCharm) -> pb.Charm:
         created_at=timestamp.of(found.created_at),
         updated_at=timestamp.of(found.updated_at),
         warnings=found.warnings,
+        actions=[_action(manifest.actions[name]) for name in sorted(manifest.actions)],
     )
 
 
@@ -160,6 +162,7 @@ def event(found: record.Event) -> pb.UnitEvent:
         state=_STATES[found.state],
         relation=_event_relation(about) if about is not None else None,
         storage=found.storage,
+        secret=pb.UnitEventSecret(id=found.secret, revision=found.revision) if found.secret else None,
         is_mirrored=found.is_mirrored,
         is_echo=found.is_echo,
         seen=pb.UnitEventSeen(
@@ -272,6 +275,12 @@ def _option(found: Option) -> pb.CharmOption:
         minimum=_json(found.minimum),
         maximum=_json(found.maximum),
     )
+
+
+def _action(found: Action) -> pb.CharmAction:
+    schema = action.schema(found)
+    parameters = document.dump_json(schema) if schema else ""
+    return pb.CharmAction(name=found.name, description=found.description, parameters=parameters)
 
 
 def _json(value: JsonValue) -> str:

@@ -16,6 +16,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from tinkwell.server.database import column
 from tinkwell.server.database.metadata import metadata
+from tinkwell.server.unit.store import secret_table
+
+__all__ = ["secret_table"]
 
 namespace = Table(
     "namespace",
@@ -150,6 +153,8 @@ unit_event = Table(
     Column("remote_unit", Text, nullable=False),
     Column("departing_unit", Text, nullable=False),
     Column("storage", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("secret_revision", BigInteger, nullable=False),
     Column("is_mirrored", Boolean, nullable=False),
     Column("is_echo", Boolean, nullable=False),
     Column("seen_config", BigInteger, nullable=False),

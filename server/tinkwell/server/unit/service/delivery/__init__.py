@@ -11,8 +11,15 @@ token, or another lease once that is dead, the attempt is lost. A commit is hear
 whatever its token, as long as the attempt is the current one.
 
 **Locks**, all FOR NO KEY UPDATE, in this order: the application, if the unit leads it, writes its bag or commits
-`install`, whose plan has all relations that are there; the unit; the relation that it enters. The view is read after
-that. Who finds only under the unit's lock that it leads begins again, with the application locked first.
+`install`, whose plan has all relations that are there; the unit; the relation that it enters. The unit is looked at
+after that, by one statement. Who finds only under the unit's lock that it leads begins again, with the application
+locked first.
+
+**After a commit** the unit is looked at once more if that changes what is seen of the unit, beside what it was told and
+its own bags: a phase, a membership, storage, a secret, the time of `update-status`. Else the next event is decided on
+what was seen before the commit; whatever others have changed meanwhile names the unit to its agent, which asks again.
+So an agent need not ask after a commit that is answered with "nothing is due", unless that is due in no time: nobody
+has looked then, or somebody has to be elected.
 
 **Lost, failed, refused.**
 

@@ -13,25 +13,20 @@ from tinkwell.core.unit.effect import Effects
 from tinkwell.core.unit.kinds import EventKind, EventState
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.following import Refusal, following
 from tinkwell.server.unit.service.delivery.granting import TRIES
-from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
-from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
+from tinkwell.server.unit.service.delivery.record import Next
+from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.store import delivery
-from tinkwell.server.unit.store.agent import hold, leader
-from tinkwell.server.unit.store.agent.hold import FoundEvent, Held
-from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain
+from tinkwell.server.unit.store.agent import hold
+from tinkwell.server.unit.store.agent.hold import FoundEvent
+from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain, Looked
 
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Refusal:
-    """What the caller is to be told, although something was written."""
-
-    error: errors.TinkwellError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ class _Attempt:
     grants: bool = True
 
 
-_End: TypeAlias = Callable[[Turn, Transaction, Loaded, EventRow], Awaitable[_Refusal | None]]
+_End: TypeAlias = Callable[[Turn, Transaction, Looked, EventRow], Awaitable[Refusal | None]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,9 +59,10 @@ class Committing:
     that somebody else holds, and `errors.IllegalTransition` for one that has ended otherwise.
     """
 
-    def __init__(self, database: Database, reaping: Reaping) -> None:
+    def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
         self._database = database
         self._reaping = reaping
+        self._sealing = sealing
 
     async def commit(
         self, event_id: str, attempt: int, given: Effects, *, lease_token: int, is_last: bool = False, actor: str
@@ -77,8 +73,8 @@ class Committing:
         """
         asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_last))
 
-        async def end(turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow) -> _Refusal | None:
-            return await self._commit(turn, transaction, loaded, flight, given)
+        async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> Refusal | None:
+            return await self._commit(turn, transaction, looked, flight, given)
 
         locks_application = effects.writes_application(given)
         return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
@@ -90,42 +86,29 @@ class Committing:
         asked = _parse(_Attempt(event_id, attempt, lease_token))
         message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
 
-        async def end(turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow) -> None:
+        async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> None:
             if is_lost:
-                await delivery.take_over(transaction, flight.id, 0)
+                await turn.give_up(flight)
             else:
-                await turn.fail(loaded, flight, message=message)
+                await turn.fail(looked.loaded, flight, message=message)
 
         return await self._end(asked, end, is_commit=False, locks_application=False, actor=actor)
 
     async def _commit(
-        self, turn: Turn, transaction: Transaction, loaded: Loaded, flight: EventRow, given: Effects
-    ) -> _Refusal | None:
-        view, writes_application = loaded.view, effects.writes_application(given)
-        leads = view.leads and view.term == given.term
-        if (
-            writes_application
-            and given.term
-            and not (leads and await leader.has_leader(transaction, loaded.application.id))
-        ):
+        self, turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow, given: Effects
+    ) -> Refusal | None:
+        loaded, event = looked.loaded, flight.event
+        if await effects.has_led(transaction, loaded, given):
             # It has led when it wrote that, and does not any more: so it is to be heard again, as what it is now.
-            await delivery.take_over(transaction, flight.id, 0)
-            return _Refusal(errors.NotLeader(view.unit, leader="" if view.leads else view.leader))
-        ground = effects.Ground(
-            unit_id=loaded.unit.id,
-            namespace=loaded.unit.namespace,
-            event=flight.event,
-            ordinal=flight.ordinal,
-            ledger=loaded.ledger,
-            view=view,
-            leads=leads,
-        )
+            await turn.give_up(flight)
+            return Refusal(effects.not_leader(loaded))
+        ground = effects.ground_of(looked, event, charm=event.seen.charm, ordinal=flight.ordinal, term=given.term)
         try:
-            done = await effects.write(transaction, ground, given)
+            done = await effects.write(transaction, ground, given, self._sealing)
         except effects.Refused as refused:
             await turn.fail(loaded, flight, message=f"refused: {refused.error}"[:_MAX_MESSAGE_CHARACTERS])
-            return _Refusal(errors.CommitRefused(refused.error.violations))
-        await turn.commit(loaded, flight, written=done.written, deferred=done.deferred, consumed=done.consumed)
+            return Refusal(refused.for_caller)
+        await turn.commit(loaded, flight, done)
         return None
 
     async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
@@ -140,34 +123,32 @@ class Committing:
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
 
-        async def work(transaction: Transaction) -> Next | _Refusal:
+        async def work(transaction: Transaction) -> Next | Refusal:
             transaction.changed = False
             # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
             event = await hold.find_event(transaction.fetch, call.asked.event_id)
             if event is None:
                 raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
-            turns[:] = [Turn(transaction, event.unit.unit_id)]
-            held = await _lock(transaction, call, event)
-            loaded = await turns[0].load()
-            assert loaded is not None
-            flight = await _flight(transaction, call, loaded)
+            turns[:] = [Turn(transaction, event.unit.unit_id, lease_token=call.asked.lease_token)]
+            looked = await _lock(transaction, turns[0], call, event)
+            flight = await _flight(transaction, call, looked.loaded)
             if flight is not None:
-                refusal = await call.end(turns[0], transaction, loaded, flight)
+                refusal = await call.end(turns[0], transaction, looked, flight)
                 if refusal is not None:
                     return refusal
-            return await _next(turns[0], call, held)
+            return await following(turns[0], looked.held, lease_token=call.asked.lease_token, grants=call.asked.grants)
 
         ended = (await self._database.write(work, actor=actor)).value
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
-        if isinstance(ended, _Refusal):
+        if isinstance(ended, Refusal):
             # Raised only here, since what was written is to stay.
             raise ended.error
         return ended
 
 
-async def _lock(transaction: Transaction, call: _Call, event: FoundEvent) -> Held:
-    """Lock all that the end of an attempt may change, in the order in which all do."""
+async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundEvent) -> Looked:
+    """Lock all that the end of an attempt may change, in the order in which all do, and look at its unit."""
     found = event.unit
     # What `install` plans has every relation that the log has before it: whoever relates its application waits.
     locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL
@@ -177,11 +158,11 @@ async def _lock(transaction: Transaction, call: _Call, event: FoundEvent) -> Hel
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
     if event.kind is EventKind.RELATION_CREATED:
         await delivery.lock_relation(transaction, event.namespace, event.relation)
-    held = await hold.read(transaction, found.unit_id, lease_token=call.asked.lease_token)
-    if held.leads and not locks_application:
+    looked = await turn.look()
+    if looked is None or (looked.held.leads and not locks_application):
         raise LookAgain
-    fence.check_end(held, call.asked.lease_token)
-    return held
+    fence.check_end(looked.held, call.asked.lease_token)
+    return looked
 
 
 async def _flight(transaction: Transaction, call: _Call, loaded: Loaded) -> EventRow | None:
@@ -203,17 +184,6 @@ async def _flight(transaction: Transaction, call: _Call, loaded: Loaded) -> Even
     if call.is_commit and event.state is EventState.COMMITTED and event.attempt == asked.attempt:
         return None
     raise errors.IllegalTransition(f"unit event {asked.event_id}", f"it is {event.state} already")
-
-
-async def _next(turn: Turn, call: _Call, held: Held) -> Next:
-    is_alive = held.own is not None and held.own.is_live
-    if not (call.asked.grants and is_alive and held.is_served and held.serving is not None):
-        return NoEvent(Why.NOTHING_DUE)
-    try:
-        return await turn.next(Agent(call.asked.lease_token, held.serving), elects=True)
-    except AwaitsLeader:
-        # There is no election in this transaction; NextEvent holds it.
-        return NoEvent(Why.NOTHING_DUE, 0.0)
 
 
 def _parse(asked: _Attempt) -> _Attempt:

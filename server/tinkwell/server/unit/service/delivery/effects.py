@@ -6,19 +6,26 @@ wrong effects are named at once.
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.unit import limit
-from tinkwell.core.unit.effect import BagEdit, Effects, Port
+from tinkwell.core.unit.effect import NO_EFFECTS, BagEdit, Effects, Port
 from tinkwell.core.unit.kinds import EventKind, Membership, Owner
 from tinkwell.core.unit.ledger import Ledger, Written
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 from tinkwell.core.value import check, document, parse
 from tinkwell.server.database.database import Transaction
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.delivery import storing
+from tinkwell.server.unit.service.secret import drafting
+from tinkwell.server.unit.service.secret import writing as secret_writing
+from tinkwell.server.unit.service.secret.drafting import writes_secrets
 from tinkwell.server.unit.store.agent import effect as store
+from tinkwell.server.unit.store.agent import leader
+from tinkwell.server.unit.store.agent.own import Own
+from tinkwell.server.unit.store.delivery import Loaded, Looked
 
 _MAX_KEY_BYTES = 1_000
 _MAX_HANDLER_BYTES = 1_000
@@ -26,56 +33,108 @@ _MAX_NOTICE_BYTES = 16 * 1024
 _MAX_PORTS = 1_000
 _HIGHEST_PORT = 65_535
 # They are the last that a unit hears, or would be heard when nothing is left to do for them.
-_NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE)
+_NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE, EventKind.SECRET_ROTATE, EventKind.SECRET_EXPIRED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What effects are judged by. `leads`: the unit leads its application in the term of its grant."""
+    """What effects are judged by: what was seen of the unit under its lock, beside its own.
+
+    `event` is None for a task, and `charm` what it runs on. `leads`: it leads its application in the term of its grant.
+    """
 
     unit_id: str
     namespace: str
-    event: UnitEvent
+    event: UnitEvent | None
+    charm: str
     ordinal: int
     ledger: Ledger
     view: View
+    own: Own
     leads: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Done:
-    """What was written: the bags that say something else now, and how many notices came and went."""
+    """What was written: the bags that say something else now, and how many notices came and went.
+
+    `changes_own`: anything at all of what is the unit's own. `changes_view`: it has new storages, or what is seen of
+    its secrets is another. `renewed` are revisions of secrets whose expiry is to be told again, by the ids of these.
+    """
 
     written: Written
     deferred: int
     consumed: int
+    changes_own: bool
+    changes_view: bool
+    renewed: Sequence[tuple[str, int]] = ()
 
 
 class Refused(Exception):
     """An event may not have these effects; the error names each one."""
 
-    def __init__(self, error: errors.InvalidField) -> None:
+    def __init__(self, error: errors.InvalidField | errors.SecretsDisabled) -> None:
         self.error = error
         super().__init__(str(error))
 
+    @property
+    def for_caller(self) -> errors.TinkwellError:
+        """What the agent is told."""
+        return (
+            errors.CommitRefused(self.error.violations) if isinstance(self.error, errors.InvalidField) else self.error
+        )
+
 
 def writes_application(given: Effects) -> bool:
-    """Whether effects edit the bag of an application, which the leader alone may."""
-    return any(edit.owner is Owner.APPLICATION for edit in given.bags)
+    """Whether effects edit a bag or a secret of an application, which the leader alone may."""
+    return any(edit.owner is Owner.APPLICATION for edit in given.bags) or writes_secrets(given)
 
 
-async def write(transaction: Transaction, ground: Ground, given: Effects) -> Done:
-    """Write what an event leaves; raises `Refused`, after which nothing may be committed of it."""
+async def has_led(transaction: Transaction, loaded: Loaded, given: Effects) -> bool:
+    """Whether what only a leader may write was written in a term that is over. The application is locked then."""
+    if not (writes_application(given) and given.term):
+        return False
+    leads = loaded.view.leads and loaded.view.term == given.term
+    return not (leads and await leader.has_leader(transaction, loaded.application.id))
+
+
+def not_leader(loaded: Loaded) -> errors.NotLeader:
+    """Say that a unit does not lead its application any more, and who does."""
+    view = loaded.view
+    return errors.NotLeader(view.unit, leader="" if view.leads else view.leader)
+
+
+def ground_of(looked: Looked, event: UnitEvent | None, *, charm: str, ordinal: int, term: int) -> Ground:
+    """Return what the effects of an event, or of a task, are judged by, which has led in a term, 0 for none."""
+    loaded = looked.loaded
+    return Ground(
+        unit_id=loaded.unit.id,
+        namespace=loaded.unit.namespace,
+        event=event,
+        charm=charm,
+        ordinal=ordinal,
+        ledger=loaded.ledger,
+        view=loaded.view,
+        own=looked.own,
+        leads=loaded.view.leads and loaded.view.term == term,
+    )
+
+
+async def write(transaction: Transaction, ground: Ground, given: Effects, sealing: SecretService) -> Done:
+    """Write what an event or a task leaves; raises `Refused`, after which nothing may be committed of it."""
     checks = check.Checks()
-    bags = await _bags(transaction, checks, ground, given)
-    state = await _state(transaction, checks, ground, given)
+    bags = _bags(checks, ground, given)
+    state = _state(checks, ground, given)
     _check_ports(checks, given)
-    await storing.check_room(transaction, checks, ground.unit_id, ground.event.seen.charm, given.storages)
-    waiting = await store.notices(transaction, ground.unit_id)
+    await storing.check_room(transaction, checks, ground.unit_id, ground.charm, given.storages)
+    waiting = frozenset(store.key(each) for each in ground.own.notices)
     _check_notices(checks, ground, given, waiting)
+    drafts = await drafting.draft(transaction, checks, ground, given) if given.secrets else None
     try:
         checks.finish()
-    except errors.InvalidField as error:
+        if drafts is not None and drafts.has_content:
+            sealing.require()
+    except (errors.InvalidField, errors.SecretsDisabled) as error:
         raise Refused(error) from error
     changed = {key: new for key, (old, new) in bags.items() if old != new}
     await store.write_bags(transaction, ground.namespace, changed)
@@ -87,7 +146,19 @@ async def write(transaction: Transaction, ground: Ground, given: Effects) -> Don
         notices = {"consumed": given.consumed, "deferred": given.deferred}
         deferred = await store.write_notices(transaction, ground.unit_id, **notices)
     await storing.write(transaction, ground.unit_id, ground.namespace, given.storages)
-    return Done(_written(ground.view, changed), deferred, len(given.consumed))
+    written = _written(ground.view, changed)
+    renewed: Sequence[tuple[str, int]] = ()
+    if drafts is not None:
+        written = dataclasses.replace(written, tracked=drafts.tracked)
+        renewed = await secret_writing.write(transaction, ground.unit_id, drafts, sealing)
+    return Done(
+        written=written,
+        deferred=deferred,
+        consumed=len(given.consumed),
+        changes_own=bool(waiting) or given != NO_EFFECTS,
+        changes_view=bool(given.storages or given.secrets),
+        renewed=renewed,
+    )
 
 
 def _written(view: View, changed: Mapping[tuple[int, str], object]) -> Written:
@@ -99,20 +170,17 @@ def _written(view: View, changed: Mapping[tuple[int, str], object]) -> Written:
 _Edited = dict[tuple[int, str], tuple[Mapping[str, str], dict[str, str]]]
 
 
-async def _bags(transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
+def _bags(checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
     """Return each bag that is edited, as it is and as it will be."""
     owners = {Owner.UNIT: ground.view.unit, Owner.APPLICATION: ground.view.application}
-    allowed: list[tuple[str, BagEdit, tuple[int, str]]] = []
+    edited: _Edited = {}
     for index, edit in enumerate(given.bags):
         field = parse.child("effects.bags", index)
-        if _may_edit(checks, field, ground, edit):
-            allowed.append((field, edit, (edit.relation, owners[edit.owner])))
-    if not allowed:
-        return {}
-    stored = await store.bags(transaction, ground.namespace, {key for _, _, key in allowed})
-    edited: _Edited = {}
-    for field, edit, key in allowed:
-        old, new = edited.get(key) or (stored.get(key, {}), dict(stored.get(key, {})))
+        if not _may_edit(checks, field, ground, edit):
+            continue
+        key = edit.relation, owners[edit.owner]
+        stored = ground.own.bags[key].data if key in ground.own.bags else {}
+        old, new = edited.get(key) or (stored, dict(stored))
         _apply(checks, f"{field}.edits", new, edit.edits, value_bytes=limit.BAG_VALUE_BYTES)
         _check_size(checks, field, new, most_bytes=limit.BAG_BYTES)
         if len(new) > limit.BAG_KEYS:
@@ -133,13 +201,11 @@ def _may_edit(checks: check.Checks, field: str, ground: Ground, edit: BagEdit) -
     return True
 
 
-async def _state(
-    transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects
-) -> Mapping[str, str] | None:
+def _state(checks: check.Checks, ground: Ground, given: Effects) -> Mapping[str, str] | None:
     """Return the state as it will be, None where it stays."""
     if not given.state:
         return None
-    state = dict(await store.state(transaction, ground.unit_id))
+    state = dict(ground.own.state)
     _apply(checks, "effects.state", state, given.state, value_bytes=limit.STATE_BYTES)
     _check_size(checks, "effects.state", state, most_bytes=limit.STATE_BYTES)
     return state
@@ -190,8 +256,10 @@ def _check_notices(checks: check.Checks, ground: Ground, given: Effects, waiting
     for index, notice in enumerate(given.consumed):
         if store.key(notice) not in waiting:
             checks.refuse(parse.child("effects.consumed", index), "the unit has no such notice")
-    if given.deferred and ground.event.kind in _NEVER_DEFERRED:
-        checks.refuse("effects.deferred", f"{ground.event.kind} is the last of its kind, and cannot be deferred")
+    if given.deferred and ground.event is None:
+        checks.refuse("effects.deferred", "a task is run once, and cannot be deferred")
+    elif given.deferred and ground.event is not None and ground.event.kind in _NEVER_DEFERRED:
+        checks.refuse("effects.deferred", f"{ground.event.kind} is told once, and cannot be deferred")
     count = len(waiting - gone) + len(given.deferred)
     if count > limit.NOTICES:
         checks.refuse("effects.deferred", f"there would be {count:,} notices; at most {limit.NOTICES:,} may wait")

@@ -59,7 +59,7 @@ class Granting:
         async def work(transaction: Transaction) -> Next | AwaitsLeader:
             nonlocal turn
             transaction.changed = False
-            turn = Turn(transaction, unit_id)
+            turn = Turn(transaction, unit_id, lease_token=lease_token)
             # Without a lock: who leads is looked at again.
             found = await hold.find(transaction.fetch, unit_id)
             if found is None:
@@ -67,7 +67,7 @@ class Granting:
                 return NoEvent(Why.GONE)
             if found.lacks_leader and looks:
                 raise _LacksLeader(found.application_id)
-            agent = await take(transaction, unit_id, lease_token, found)
+            agent = await _take(transaction, turn, lease_token, found)
             if agent is None:
                 return NoEvent(Why.GONE)
             try:
@@ -90,23 +90,27 @@ async def _check_lease(transaction: Transaction, lease_token: int) -> None:
         raise errors.LeaseLost(lease_token)
 
 
-async def take(transaction: Transaction, unit_id: str, lease_token: int, found: hold.FoundUnit) -> Agent | None:
+async def _take(transaction: Transaction, turn: Turn, lease_token: int, found: hold.FoundUnit) -> Agent | None:
     """Lock a unit, after its application if it leads, and hold it under the caller's lease; None where it is gone.
 
     Raises what `Granting.next_event` does, and `LookAgain` where it began to lead meanwhile.
     """
     if found.leads and not await delivery.lock_application(transaction, found.application_id):
         return None
-    if not await delivery.lock_unit(transaction, unit_id):
+    if not await delivery.lock_unit(transaction, found.unit_id):
         return None
-    held = await hold.read(transaction, unit_id, lease_token=lease_token)
+    looked = await turn.look()
+    if looked is None or looked.held.is_dead:
+        return None
+    held = looked.held
     if held.leads and not found.leads:
         raise LookAgain
-    if held.is_dead:
-        return None
     lease_id = fence.check_grant(held, lease_token)
     if held.serving is None or not held.is_served:
-        raise errors.IllegalTransition(f"unit {unit_id}", "its agent has not said by WatchUnits that it serves it")
+        raise errors.IllegalTransition(
+            f"unit {found.unit_id}", "its agent has not said by WatchUnits that it serves it"
+        )
     if held.hold.lease_id != lease_id:
-        await hold.take(transaction, unit_id, lease_id)
+        await hold.take(transaction, found.unit_id, lease_id)
+        turn.forget()
     return Agent(lease_token, held.serving)

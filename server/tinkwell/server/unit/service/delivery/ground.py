@@ -35,6 +35,8 @@ def cause_of(event: UnitEvent, loaded: Loaded, actor: str) -> str:
             cause = {"type": "RELATION", "id": str(event.relation), "owner": owner, "version": seen.bag}
         case _ if event.kind.is_relation:
             cause = {"type": "RELATION", "id": str(event.relation)}
+        case _ if event.kind.is_secret:
+            cause = {"type": "SECRET", "id": event.secret} | ({"version": event.revision} if event.revision else {})
         case _ if event.kind.is_storage:
             cause = {"type": "STORAGE", "id": event.storage}
         case _:

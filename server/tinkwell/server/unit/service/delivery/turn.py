@@ -1,27 +1,39 @@
 """What is done to one unit in one transaction, under its lock: events are granted, tried again, left out, ended.
 
-A turn looks at the unit once for each event, by one statement, since what one event changes decides on the next one.
+A turn looks at the unit by one statement, and once more when it has changed what it has seen: what one event changes
+decides on the next one. Most commits change nothing of that but bags of the unit's own, and what it has been told.
 """
 
 import dataclasses
+from collections.abc import Sequence
 
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, Verdict
-from tinkwell.core.unit.ledger import NOTHING_WRITTEN, Ledger, Written
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, TaskState, Verdict
+from tinkwell.core.unit.ledger import Ledger
 from tinkwell.core.unit.resolver import change, explanation, sight
-from tinkwell.core.unit.resolver.advance import advance
-from tinkwell.core.unit.resolver.resolve import awaits_leader, next_event
+from tinkwell.core.unit.resolver.advance import advance, advance_task
+from tinkwell.core.unit.resolver.resolve import awaits_leader, next_event, next_task
 from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.database.database import Transaction
-from tinkwell.server.unit.service.delivery import answer, ground, pause
+from tinkwell.server.unit.service.delivery import answer, ground, pause, seen
+from tinkwell.server.unit.service.delivery.effects import Done
 from tinkwell.server.unit.service.delivery.record import Grant, GrantedEvent, Next, NoEvent, Why
+from tinkwell.server.unit.service.secret import writing as secret_writing
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import own, tick
+from tinkwell.server.unit.store.agent.own import Own
 from tinkwell.server.unit.store.agent.wake import Serving
-from tinkwell.server.unit.store.delivery import EventRow, Loaded, NewEvent
+from tinkwell.server.unit.store.delivery import EventRow, Loaded, Looked, NewEvent
+from tinkwell.server.unit.store.secret import own as own_secret
+from tinkwell.server.unit.store.secret import view as secrets
+from tinkwell.server.unit.store.secret.own import OwnSecret
+from tinkwell.server.unit.store.task import running as tasks
+from tinkwell.server.unit.store.task.row import Task
 
 # What holds a machine may end without an event.
 _HELD_SECONDS = 10.0
+# Their handlers read the bag that the event tells of, which comes with it, lest each asks for that by a call.
+_READ = frozenset({EventKind.RELATION_JOINED, EventKind.RELATION_CHANGED})
 # These may leave something that nothing needs any more.
 _REAPED_AFTER = frozenset({EventKind.RELATION_DEPARTED, EventKind.RELATION_BROKEN, EventKind.REMOVE})
 
@@ -45,14 +57,30 @@ class AwaitsLeader(Exception):
 class Turn:
     """One unit, which is locked. `reaps` is whether something may have to be reaped once the transaction has ended."""
 
-    def __init__(self, transaction: Transaction, unit_id: str) -> None:
+    def __init__(self, transaction: Transaction, unit_id: str, *, lease_token: int = 0) -> None:
         self._transaction = transaction
         self._unit_id = unit_id
+        self._lease_token = lease_token
+        self._looked: Looked | None = None
+        # Not what was seen of the unit's own, where that has been changed since.
+        self._is_own_seen = False
         self.reaps = False
 
+    async def look(self) -> Looked | None:
+        """Look at the unit, for the holder of a lease, unless it was seen as it is; None if there is none."""
+        if self._looked is None:
+            self._looked = await delivery.look(self._transaction.fetch, self._unit_id, lease_token=self._lease_token)
+            self._is_own_seen = self._looked is not None
+        return self._looked
+
     async def load(self) -> Loaded | None:
-        """Look at the unit; None if there is none."""
-        return await delivery.load(self._transaction.fetch, self._unit_id)
+        """Look at what the unit's next event is decided on; None if there is no such unit."""
+        looked = await self.look()
+        return looked.loaded if looked is not None else None
+
+    def forget(self) -> None:
+        """Look at the unit once more when something is asked of it: it has been changed."""
+        self._looked = None
 
     async def next(self, agent: Agent, *, elects: bool) -> Next:
         """Grant what is due, or say why nothing is.
@@ -63,6 +91,11 @@ class Turn:
             loaded = await self.load()
             if loaded is None or loaded.view.life is Life.DEAD:
                 return NoEvent(Why.GONE)
+            if loaded.running_task:
+                granted = await self._look_at_task(loaded, agent)
+                if granted is not None:
+                    return granted
+                continue
             if loaded.in_flight is None:
                 return await self._grant_next(loaded, agent, elects=elects)
             answered = await self._look_at(loaded, loaded.in_flight, agent)
@@ -88,8 +121,26 @@ class Turn:
         elif flight.retry_in_seconds is not None and flight.retry_in_seconds <= 0:
             return await self._retry(loaded, flight, agent, has_failed=True)
         else:
-            return NoEvent(Why.IN_ERROR, flight.retry_in_seconds)
+            granted = await self._grant_task(loaded, agent, has_error=True)
+            return granted or NoEvent(Why.IN_ERROR, flight.retry_in_seconds)
         return None
+
+    async def _look_at_task(self, loaded: Loaded, agent: Agent) -> Grant | None:
+        """Grant a task that runs once more, or let it be over where it was lost: it never runs twice."""
+        task = await tasks.find(self._transaction.fetch, loaded.running_task)
+        if task is not None and task.lease_token == agent.token:
+            return await self._answer_task(loaded, task)
+        await tasks.end(self._transaction, loaded.running_task, TaskState.FAILED, message="its agent was lost")
+        self.forget()
+        return None
+
+    async def _grant_task(self, loaded: Loaded, agent: Agent, *, has_error: bool = False) -> Grant | None:
+        """Grant the task that comes before all that is due, None if none does, or none that the agent can run."""
+        waiting = next_task(loaded.ledger, loaded.view, has_error=has_error)
+        if not waiting or not _runs_on(agent.serving, loaded.view.code):
+            return None
+        task = await tasks.grant(self._transaction, waiting, charm=loaded.view.code, lease_token=agent.token)
+        return await self._answer_task(loaded, task) if task is not None else None
 
     async def _retry_lost(self, loaded: Loaded, flight: EventRow, agent: Agent) -> Next:
         if not flight.is_lost:
@@ -106,7 +157,7 @@ class Turn:
         if not _runs(agent.serving, event):
             return NoEvent(Why.OTHER_CHARM)
         seconds = float(loaded.settings.event_timeout_seconds)
-        await delivery.apply(self._transaction, self._unit_id, change.granted(event, loaded.view))
+        await self._apply_granted(change.granted(event, loaded.view))
         attempt = await delivery.retry_event(
             self._transaction,
             flight.id,
@@ -117,6 +168,7 @@ class Turn:
         )
         if has_failed:
             await tick.clear_error(self._transaction, self._unit_id)
+            self._is_own_seen = False
         return await self._answer(loaded, _granted(flight, event, attempt, loaded), seconds)
 
     async def _grant_next(self, loaded: Loaded, agent: Agent, *, elects: bool) -> Next:
@@ -125,6 +177,9 @@ class Turn:
             return NoEvent(Why.MACHINE_HELD, _HELD_SECONDS)
         if elects and awaits_leader(ledger, view):
             raise AwaitsLeader(loaded.application.id)
+        task = await self._grant_task(loaded, agent)
+        if task is not None:
+            return task
         event = next_event(ledger, view)
         if event is not None:
             return await self._grant(loaded, event, agent)
@@ -132,7 +187,12 @@ class Turn:
             # It was never installed, and has nothing to be told of.
             await self.end(loaded)
             return NoEvent(Why.GONE)
-        return NoEvent(Why.NOTHING_DUE, await tick.due_in_seconds(self._transaction, self._unit_id))
+        looked = await self.look()
+        # What changes when it is due has the unit looked at once more.
+        due = [looked.own.due_in_seconds if looked is not None else None]
+        if any(each.is_owner for each in view.secrets.values()):
+            due.append(await secrets.due_in_seconds(self._transaction.fetch, self._unit_id))
+        return NoEvent(Why.NOTHING_DUE, min((each for each in due if each is not None), default=None))
 
     async def _grant(self, loaded: Loaded, event: UnitEvent, agent: Agent) -> Next:
         if not _runs(agent.serving, event):
@@ -140,20 +200,22 @@ class Turn:
             if not (_may_upgrade(loaded) and _runs(agent.serving, event)):
                 return NoEvent(Why.OTHER_CHARM)
         changes = change.granted(event, loaded.view)
-        await delivery.apply(self._transaction, self._unit_id, changes)
+        await self._apply_granted(changes)
         seconds = float(loaded.settings.event_timeout_seconds)
         new = await self._new_event(loaded, event, EventState.RUNNING)
         new = dataclasses.replace(new, lease_token=agent.token, timeout_seconds=seconds, phase=_phase(loaded, changes))
-        event_id, ordinal = await delivery.write_event(self._transaction, self._unit_id, new)
+        reads = (event.unit or event.application) if event.kind in _READ and not event.is_echo else ""
+        written = await delivery.write_event(self._transaction, self._unit_id, new, reads=reads)
         granted = GrantedEvent(
-            id=event_id,
+            id=written.id,
             event=event,
-            ordinal=ordinal,
+            ordinal=written.ordinal,
             attempt=1,
             phase=new.phase,
             reason=new.reason,
             leaving=new.leaving,
             actor=new.actor,
+            remote=written.bag,
         )
         return await self._answer(loaded, granted, seconds)
 
@@ -175,31 +237,74 @@ class Turn:
             actor=actor,
         )
 
-    async def _answer(self, loaded: Loaded, granted: GrantedEvent, seconds: float) -> Grant:
-        mine = await own.read(self._transaction, self._unit_id)
-        return answer.grant(self._unit_id, granted, loaded, mine, timeout_seconds=max(0.0, seconds))
+    async def _apply_granted(self, changes: tuple[change.Change, ...]) -> None:
+        if changes:
+            await delivery.apply(self._transaction, self._unit_id, changes)
+            self._is_own_seen = False
 
-    async def commit(
-        self,
-        loaded: Loaded,
-        flight: EventRow,
-        *,
-        written: Written = NOTHING_WRITTEN,
-        deferred: int = 0,
-        consumed: int = 0,
-    ) -> None:
-        """End an event that was heard, whose effects are written."""
-        after = advance(loaded.ledger, flight.event, loaded.view, written)
-        await delivery.end_event(
-            self._transaction, flight.id, EventState.COMMITTED, deferred=deferred, consumed=consumed
+    async def _answer(self, loaded: Loaded, granted: GrantedEvent, seconds: float) -> Grant:
+        return answer.grant(
+            self._unit_id,
+            granted,
+            loaded,
+            await self._own(),
+            timeout_seconds=max(0.0, seconds),
+            secrets=await self._own_secrets(loaded),
         )
+
+    async def _answer_task(self, loaded: Loaded, task: Task) -> Grant:
+        seconds = task.remaining_seconds or 0.0
+        return answer.grant(
+            self._unit_id,
+            None,
+            loaded,
+            await self._own(),
+            timeout_seconds=max(0.0, seconds),
+            task=task,
+            secrets=await self._own_secrets(loaded),
+        )
+
+    async def _own_secrets(self, loaded: Loaded) -> Sequence[OwnSecret]:
+        return await own_secret.read(self._transaction.fetch, self._unit_id) if loaded.view.secrets else ()
+
+    async def _own(self) -> Own:
+        """Return what is the unit's own as it is, also where the transaction has changed it."""
+        if self._looked is not None and self._is_own_seen:
+            return self._looked.own
+        return await own.read(self._transaction, self._unit_id)
+
+    async def commit(self, loaded: Loaded, flight: EventRow, done: Done) -> None:
+        """End an event that was heard, whose effects are written."""
+        after = advance(loaded.ledger, flight.event, loaded.view, done.written)
+        await delivery.end_event(
+            self._transaction, flight.id, EventState.COMMITTED, deferred=done.deferred, consumed=done.consumed
+        )
+        looked = self._looked
         await self._pass(loaded, after, [flight.event])
+        await secret_writing.renew(self._transaction, done.renewed)
+        if looked is not None and not done.changes_view and seen.stays(flight.event, loaded.view):
+            self._looked = dataclasses.replace(looked, loaded=seen.after(loaded, after, done.written))
+            self._is_own_seen = not done.changes_own
+
+    async def commit_task(self, loaded: Loaded, task_id: str, done: Done, *, result: str) -> None:
+        """End a task that has SUCCEEDED, whose effects are written."""
+        self.forget()
+        after = advance_task(loaded.ledger, loaded.view, done.written)
+        await delivery.save(self._transaction, self._unit_id, loaded.ledger, after)
+        await secret_writing.renew(self._transaction, done.renewed)
+        await self.end_task(task_id, TaskState.SUCCEEDED, result=result)
+
+    async def end_task(self, task_id: str, state: TaskState, *, result: str = "{}", message: str = "") -> None:
+        """End a task that runs."""
+        await tasks.end(self._transaction, task_id, state, result=result, message=message)
+        self.forget()
 
     async def skip(self, loaded: Loaded, flight: EventRow, *, message: str) -> None:
         """Leave an event out, as if it had been heard, and what must follow it at once with it."""
         if flight.event.kind is EventKind.RELATION_CREATED:
             # Units enter a relation one after the other, and each sees who is in it.
             await delivery.lock_relation(self._transaction, loaded.unit.namespace, flight.event.relation)
+            self.forget()
             loaded = await self.load() or loaded
         left_out = [flight.event]
         await delivery.end_event(self._transaction, flight.id, EventState.SKIPPED, message=message)
@@ -218,6 +323,7 @@ class Turn:
         """Take an event back whose ground is gone, as if it had never been granted."""
         await delivery.end_event(self._transaction, flight.id, EventState.WITHDRAWN)
         await delivery.apply(self._transaction, self._unit_id, change.withdrawn(flight.event))
+        self.forget()
         self.reaps = True
         if flight.state is EventState.ERROR:
             await tick.clear_error(self._transaction, self._unit_id)
@@ -229,27 +335,39 @@ class Turn:
             self._transaction, flight.id, EventState.ERROR, message=message, retry_in_seconds=seconds
         )
         await tick.set_error(self._transaction, self._unit_id, f"{flight.event.name}: {message}")
+        self.forget()
         return seconds
+
+    async def give_up(self, flight: EventRow) -> None:
+        """Let an attempt be lost: it is under no lease any more."""
+        await delivery.take_over(self._transaction, flight.id, 0)
+        self.forget()
 
     async def end(self, loaded: Loaded) -> None:
         """Let a unit be DEAD that has nothing to be told of."""
         await delivery.apply(self._transaction, self._unit_id, change.ended(loaded.view))
+        self.forget()
         self.reaps = True
 
     async def _pass(self, loaded: Loaded, after: Ledger, events: list[UnitEvent]) -> None:
         """Write what the unit has been told, and what its events change elsewhere."""
+        self.forget()
         await delivery.save(self._transaction, self._unit_id, loaded.ledger, after)
         for event in events:
             await delivery.apply(self._transaction, self._unit_id, change.committed(event, loaded.view))
             self.reaps = self.reaps or event.kind in _REAPED_AFTER
-        if any(event.kind in (EventKind.START, EventKind.UPDATE_STATUS) for event in events):
+        if any(event.kind in seen.TICKS for event in events):
             seconds = pause.tick_seconds(loaded.settings.update_status_seconds)
             await tick.set_next(self._transaction, self._unit_id, seconds)
 
 
 def _runs(serving: Serving, event: UnitEvent) -> bool:
     """Whether an agent has the code on which an attempt is to run."""
-    return not serving.charms or event.seen.charm in serving.charms
+    return _runs_on(serving, event.seen.charm)
+
+
+def _runs_on(serving: Serving, charm: str) -> bool:
+    return not serving.charms or charm in serving.charms
 
 
 def _may_upgrade(loaded: Loaded) -> bool:

@@ -85,6 +85,8 @@ def _say(found: Unit, loaded: Loaded, behind: Sequence[str], *, has_agent: bool)
         return _say_failed(found, found.event, loaded)
     if (waiting := _say_waiting(found, loaded)) is not None:
         return waiting
+    if loaded.running_task:
+        return f"{found.name} runs a task", f"tinkwell task show {loaded.running_task}, or cancel it"
     if found.event is not None:
         again = f", attempt {found.event.attempt}" if found.event.attempt > 1 else ""
         return f"{found.name} runs {_title(found.event)}{again}", ""
@@ -178,6 +180,10 @@ async def _follow(
             return Cause(f"its application has another charm, {digest[:19]}…"), None
         case {"type": "STORAGE", "id": str() as name}:
             return Cause(f"it has storage {name}"), None
+        case {"type": "SECRET", "id": str() as name, "version": int() as revision}:
+            return Cause(f"it is revision {revision} of secret {name}"), None
+        case {"type": "SECRET", "id": str() as name}:
+            return Cause(f"secret {name} is to rotate"), None
         case {"type": "RELATION"}:
             return Cause(f"it is in relation {endpoint or told.get('id')}"), None
         case _:

@@ -5,23 +5,17 @@ So a bag is what was read of it: only its unit, or the leader of its application
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tinkwell.core.unit.effect import Notice, Port
 from tinkwell.server.database.database import Transaction
+from tinkwell.server.unit.store.agent.own import StoredNotice
 
-BAGS = """
-    SELECT r.number, b.owner, CAST(b.data AS text) AS data
-      FROM unnest($2::bigint[], $3::text[]) AS given (number, owner)
-      JOIN relation r ON r.namespace = $1 AND r.number = given.number
-      JOIN relation_bag b ON b.relation_id = r.id AND b.owner = given.owner
-"""
 _WRITE_BAG = """
     INSERT INTO relation_bag AS b (relation_id, owner, data)
     SELECT r.id, $3, $4::text::jsonb FROM relation r WHERE r.namespace = $1 AND r.number = $2
         ON CONFLICT (relation_id, owner) DO UPDATE SET data = excluded.data WHERE b.data <> excluded.data
 """
-_STATE = "SELECT CAST(data AS text) AS data FROM unit_state WHERE unit_id = $1::text::uuid"
 _WRITE_STATE = """
     INSERT INTO unit_state AS s (unit_id, data) VALUES ($1::text::uuid, $2::text::jsonb)
         ON CONFLICT (unit_id) DO UPDATE SET data = excluded.data
@@ -36,7 +30,6 @@ _CLOSE = """
     DELETE FROM port p USING unnest($2::text[], $3::integer[]) AS given (protocol, number)
      WHERE p.unit_id = $1::text::uuid AND p.protocol = given.protocol AND p.number = given.number
 """
-_NOTICES = "SELECT key FROM deferred_notice WHERE unit_id = $1::text::uuid"
 _DROP_NOTICES = "DELETE FROM deferred_notice WHERE unit_id = $1::text::uuid AND key = ANY ($2::text[])"
 # Every event tries each of them once, and those that are left were deferred again.
 _TRIED = "UPDATE deferred_notice SET attempts = attempts + 1 WHERE unit_id = $1::text::uuid"
@@ -54,15 +47,9 @@ Bags = Mapping[tuple[int, str], Mapping[str, str]]
 """What is said in relations of a namespace, by the number of the relation and the owner."""
 
 
-def key(notice: Notice) -> str:
+def key(notice: Notice | StoredNotice) -> str:
     """Return what equal notices of a unit have in common."""
     return hashlib.sha256(f"{notice.handler}\0{notice.event}".encode()).hexdigest()
-
-
-async def bags(transaction: Transaction, namespace: str, wanted: Collection[tuple[int, str]]) -> Bags:
-    """Return the bags of relations, by their numbers, and owners; those that are not there are left out."""
-    rows = await transaction.fetch(BAGS, namespace, [each[0] for each in wanted], [each[1] for each in wanted])
-    return {(row["number"], row["owner"]): json.loads(row["data"]) for row in rows}
 
 
 async def write_bags(transaction: Transaction, namespace: str, written: Bags) -> None:
@@ -70,12 +57,6 @@ async def write_bags(transaction: Transaction, namespace: str, written: Bags) ->
     rows = [(namespace, number, owner, json.dumps(dict(data))) for (number, owner), data in sorted(written.items())]
     if rows:
         await transaction.execute_each(_WRITE_BAG, rows)
-
-
-async def state(transaction: Transaction, unit_id: str) -> Mapping[str, str]:
-    """Return what a unit's charm keeps."""
-    found = await transaction.fetch(_STATE, unit_id)
-    return dict(json.loads(found[0]["data"])) if found else {}
 
 
 async def write_state(transaction: Transaction, unit_id: str, data: Mapping[str, str]) -> None:
@@ -92,11 +73,6 @@ async def write_ports(
             await transaction.fetch(
                 statement, unit_id, [each.protocol for each in ports], [each.number for each in ports]
             )
-
-
-async def notices(transaction: Transaction, unit_id: str) -> frozenset[str]:
-    """Return the keys of a unit's notices."""
-    return frozenset(row["key"] for row in await transaction.fetch(_NOTICES, unit_id))
 
 
 async def write_notices(

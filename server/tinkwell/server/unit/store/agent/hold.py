@@ -32,21 +32,27 @@ FIND_EVENT = f"""
       FROM unit_event e JOIN unit u ON u.id = e.unit_id JOIN application a ON a.id = u.application_id
      WHERE e.id = $1::text::uuid
 """  # noqa: S608
-HOLD = """
-    SELECT u.number IS NOT DISTINCT FROM a.leader AS leads, u.life = 'DEAD' AS is_dead, u.namespace AS unit_namespace,
-           a.name AS application, c.kind, a.charm, u.charm AS unit_charm,
-           coalesce(CAST(u.machine_id AS text), '') AS machine, u.is_anywhere AS is_unit_anywhere,
-           CAST(u.lease_id AS text) AS lease_id,
-           CAST(l.id AS text) AS held_id, l.engine, l.expires_at > clock_timestamp() AS is_live,
-           CAST(mine.id AS text) AS own_id, mine.engine AS own_engine,
-           mine.expires_at > clock_timestamp() AS is_own_live, g.lease_id IS NOT NULL AS is_serving,
-           g.kinds, CAST(g.machines AS text[]) AS machines, g.is_anywhere, g.charms, g.namespace, g.applications
-      FROM unit u JOIN application a ON a.id = u.application_id JOIN charm c ON c.digest = a.charm
-      LEFT JOIN lease l ON l.id = u.lease_id
+# Of a unit `u`, its application `a`, the charm `c` of that and the lease `held` of the unit's agent.
+COLUMNS = f"""
+    u.number IS NOT DISTINCT FROM a.leader AS leads, u.life = 'DEAD' AS is_dead, u.namespace, a.name AS application,
+    a.life = 'ALIVE' AND NOT {HAS_LEADER} AS lacks_leader, c.kind AS charm_kind, a.charm,
+    coalesce(u.charm, '') AS code, coalesce(CAST(u.machine_id AS text), '') AS machine_id, u.is_anywhere,
+    coalesce(CAST(u.lease_id AS text), '') AS lease_id,
+    CAST(held.id AS text) AS held_id, held.engine AS held_engine, held.expires_at > clock_timestamp() AS is_held_live,
+    CAST(mine.id AS text) AS own_id, mine.engine AS own_engine, mine.expires_at > clock_timestamp() AS is_own_live,
+    g.lease_id IS NOT NULL AS is_serving, g.kinds, CAST(g.machines AS text[]) AS machines,
+    g.is_anywhere AS is_serving_anywhere, g.charms, g.namespace AS served_namespace, g.applications
+"""
+JOINS = """
       LEFT JOIN lease mine ON mine.token = $2
       LEFT JOIN unit_agent g ON g.lease_id = mine.id
-     WHERE u.id = $1::text::uuid
 """
+HOLD = f"""
+    SELECT {COLUMNS}
+      FROM unit u JOIN application a ON a.id = u.application_id JOIN charm c ON c.digest = a.charm
+      LEFT JOIN lease held ON held.id = u.lease_id {JOINS}
+     WHERE u.id = $1::text::uuid
+"""  # noqa: S608
 LEASE = """
     SELECT CAST(id AS text) AS id, engine, expires_at > clock_timestamp() AS is_live FROM lease WHERE token = $1
 """
@@ -102,6 +108,7 @@ class Held:
     """Whether a unit leads its application, who holds it, and the caller's own lease, if there is one.
 
     `serving` is what the caller has said that it serves, None where it has not; `is_served`: the unit is among it.
+    `lacks_leader`: its application lives, and nobody leads it.
     """
 
     leads: bool
@@ -110,6 +117,7 @@ class Held:
     own: lease.Lease | None
     serving: Serving | None
     is_served: bool
+    lacks_leader: bool = False
 
 
 async def find(fetch: Fetch, unit_id: str) -> FoundUnit | None:
@@ -136,34 +144,38 @@ async def find_lease(fetch: Fetch, token: int) -> lease.Lease | None:
 
 async def read(transaction: Transaction, unit_id: str, *, lease_token: int) -> Held:
     """Return who holds a unit, which is locked."""
-    found = (await transaction.fetch(HOLD, unit_id, lease_token))[0]
+    return held_of(unit_id, (await transaction.fetch(HOLD, unit_id, lease_token))[0])
+
+
+def held_of(unit_id: str, found: asyncpg.Record) -> Held:
+    """Read the columns."""
     held = own = None
     if found["held_id"] is not None:
-        held = lease.Lease(id=found["held_id"], engine=found["engine"], is_live=found["is_live"])
+        held = lease.Lease(id=found["held_id"], engine=found["held_engine"], is_live=found["is_held_live"])
     if found["own_id"] is not None:
         own = lease.Lease(id=found["own_id"], engine=found["own_engine"], is_live=found["is_own_live"])
-    unit_hold = lease.Hold(kind="unit", id=unit_id, lease_id=found["lease_id"] or "", lease=held)
     serving = _serving(found)
     return Held(
         leads=found["leads"],
         is_dead=found["is_dead"],
-        hold=unit_hold,
+        hold=lease.Hold(kind="unit", id=unit_id, lease_id=found["lease_id"], lease=held),
         own=own,
         serving=serving,
         is_served=serving is not None and serving.has(_unit(unit_id, found)),
+        lacks_leader=found["lacks_leader"],
     )
 
 
 def _unit(unit_id: str, found: asyncpg.Record) -> Found:
     return Found(
         unit_id=unit_id,
-        namespace=found["unit_namespace"],
+        namespace=found["namespace"],
         application=found["application"],
-        kind=found["kind"],
+        kind=found["charm_kind"],
         charm=found["charm"],
-        unit_charm=found["unit_charm"] or "",
-        machine=found["machine"],
-        is_anywhere=found["is_unit_anywhere"],
+        unit_charm=found["code"],
+        machine=found["machine_id"],
+        is_anywhere=found["is_anywhere"],
         lease_id="",
     )
 
@@ -175,9 +187,9 @@ def _serving(found: asyncpg.Record) -> Serving | None:
         lease_id=found["own_id"],
         kinds=frozenset(found["kinds"]),
         machines=frozenset(found["machines"]),
-        is_anywhere=found["is_anywhere"],
+        is_anywhere=found["is_serving_anywhere"],
         charms=frozenset(found["charms"]),
-        namespace=found["namespace"],
+        namespace=found["served_namespace"],
         applications=frozenset(found["applications"]),
     )
 

@@ -1,51 +1,54 @@
 """What a unit may know without asking: its configuration, its own bags, its storage, state, notices and ports.
 
-One statement, after the event is granted. Others' bags are read by `reading`.
+It is read together with all that the unit's next event depends on (`look`), and again by a statement of its own where a
+grant or a commit has changed it. Others' bags are read by `reading`.
 """
 
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 
+import asyncpg
+
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.agent.hold import GRACE
 
-# Options have what is set, or their default in the charm that the unit runs.
+# Options have what is set, or their default in the charm that the unit runs. Of a unit `u` and its application `a`.
+COLUMNS = f"""
+    u.namespace, coalesce(CAST(u.machine_id AS text), '') AS machine_id, code.kind AS code_kind,
+    u.status_name, u.status_message, a.status_name AS application_status_name,
+    a.status_message AS application_status_message, a.config_version,
+    coalesce((SELECT CAST(json_object_agg(o.key, coalesce(a.config -> o.key, o.value -> 'default')
+                                          ORDER BY o.key) AS text)
+                FROM json_each(coalesce(code.manifest #> '{{config,options}}', '{{}}')) o
+               WHERE coalesce(a.config -> o.key, o.value -> 'default') IS NOT NULL), '{{}}') AS config,
+    coalesce((SELECT CAST(s.data AS text) FROM unit_state s WHERE s.unit_id = u.id), '{{}}') AS own_state,
+    (SELECT CAST(coalesce(json_agg(json_build_object(
+                'handler', n.handler, 'event', CAST(n.event AS text), 'ordinal', n.ordinal,
+                'attempts', n.attempts) ORDER BY n.id), '[]') AS text)
+       FROM deferred_notice n WHERE n.unit_id = u.id) AS notices,
+    (SELECT CAST(coalesce(json_agg(json_build_array(p.protocol, p.number) ORDER BY p.protocol, p.number),
+                          '[]') AS text)
+       FROM port p WHERE p.unit_id = u.id) AS ports,
+    (SELECT CAST(coalesce(json_agg(json_build_object(
+                'number', r.number, 'interface', r.interface, 'owner', b.owner, 'data', b.data,
+                'version', b.version)), '[]') AS text)
+       FROM relation_member m JOIN relation r ON r.id = m.relation_id
+       LEFT JOIN relation_bag b ON b.relation_id = r.id AND b.owner IN (u.name, a.name)
+      WHERE m.unit_id = u.id AND m.membership <> 'LEFT') AS bags,
+    (SELECT coalesce(array_agg(host(h.ip) ORDER BY family(h.ip), h.ip), '{{}}')
+       FROM hardware_address h WHERE h.hardware_id = u.machine_id AND h.ip IS NOT NULL) AS addresses,
+    CAST(CASE WHEN u.number IS NOT DISTINCT FROM a.leader
+              THEN extract(epoch FROM least(held.expires_at + {GRACE}, a.leader_until) - clock_timestamp())
+              ELSE 0 END AS double precision) AS leads_seconds,
+    CAST(greatest(extract(epoch FROM u.next_tick_at - clock_timestamp()), 0) AS double precision) AS due_in_seconds
+"""  # noqa: S608
+JOINS = """
+      LEFT JOIN charm code ON code.digest = coalesce(u.charm, a.charm)
+      LEFT JOIN lease held ON held.id = u.lease_id
+"""
 OWN = f"""
-    SELECT u.namespace, coalesce(CAST(u.machine_id AS text), '') AS machine, c.kind,
-           u.status_name, u.status_message, a.status_name AS application_status_name,
-           a.status_message AS application_status_message, a.config_version,
-           coalesce((SELECT CAST(json_object_agg(o.key, coalesce(a.config -> o.key, o.value -> 'default')
-                                                 ORDER BY o.key) AS text)
-                       FROM json_each(coalesce(c.manifest #> '{{config,options}}', '{{}}')) o
-                      WHERE coalesce(a.config -> o.key, o.value -> 'default') IS NOT NULL), '{{}}') AS config,
-           coalesce((SELECT CAST(s.data AS text) FROM unit_state s WHERE s.unit_id = u.id), '{{}}') AS state,
-           (SELECT CAST(coalesce(json_agg(json_build_object(
-                       'handler', n.handler, 'event', CAST(n.event AS text), 'ordinal', n.ordinal,
-                       'attempts', n.attempts) ORDER BY n.id), '[]') AS text)
-              FROM deferred_notice n WHERE n.unit_id = u.id) AS notices,
-           (SELECT CAST(coalesce(json_agg(json_build_array(p.protocol, p.number) ORDER BY p.protocol, p.number),
-                                 '[]') AS text)
-              FROM port p WHERE p.unit_id = u.id) AS ports,
-           (SELECT CAST(coalesce(json_agg(json_build_object(
-                       'number', r.number, 'interface', r.interface, 'owner', b.owner, 'data', b.data,
-                       'version', b.version)), '[]') AS text)
-              FROM relation_member m JOIN relation r ON r.id = m.relation_id
-              LEFT JOIN relation_bag b ON b.relation_id = r.id AND b.owner IN (u.name, a.name)
-             WHERE m.unit_id = u.id AND m.membership <> 'LEFT') AS bags,
-           (SELECT coalesce(array_agg(host(h.ip) ORDER BY family(h.ip), h.ip), '{{}}')
-              FROM hardware_address h WHERE h.hardware_id = u.machine_id AND h.ip IS NOT NULL) AS addresses,
-           CAST(CASE WHEN u.number IS NOT DISTINCT FROM a.leader
-                     THEN extract(epoch FROM least(l.expires_at + {GRACE}, a.leader_until)
-                                             - clock_timestamp())
-                     ELSE 0 END AS double precision) AS leads_seconds,
-           CAST(extract(epoch FROM coalesce(u.next_tick_at - clock_timestamp(), interval '0')) AS double precision)
-               AS tick_seconds
-      FROM unit u
-      JOIN application a ON a.id = u.application_id
-      LEFT JOIN charm c ON c.digest = coalesce(u.charm, a.charm)
-      LEFT JOIN lease l ON l.id = u.lease_id
-     WHERE u.id = $1::text::uuid
+    SELECT {COLUMNS} FROM unit u JOIN application a ON a.id = u.application_id {JOINS} WHERE u.id = $1::text::uuid
 """  # noqa: S608
 
 
@@ -72,7 +75,8 @@ class StoredNotice:
 class Own:
     """What is a unit's own. `config` is a JSON object as text; `bags` are by number of relation and owner.
 
-    `leads_seconds`: for how long it leads still, 0 where it does not.
+    `leads_seconds`: for how long it leads still, 0 where it does not. `due_in_seconds` is until `update-status` is due,
+    None where it is not to be.
     """
 
     namespace: str
@@ -91,24 +95,29 @@ class Own:
     interfaces: Mapping[int, str]
     bags: Mapping[tuple[int, str], Bag]
     leads_seconds: float
+    due_in_seconds: float | None
 
 
 async def read(transaction: Transaction, unit_id: str) -> Own:
     """Return what is a unit's own, of one that is locked."""
-    row = (await transaction.fetch(OWN, unit_id))[0]
+    return own_of((await transaction.fetch(OWN, unit_id))[0])
+
+
+def own_of(row: asyncpg.Record) -> Own:
+    """Read the columns."""
     bags = json.loads(row["bags"])
     return Own(
         namespace=row["namespace"],
-        machine=row["machine"],
+        machine=row["machine_id"],
         addresses=tuple(row["addresses"]),
-        kind=row["kind"],
+        kind=row["code_kind"],
         config=row["config"],
         config_version=row["config_version"],
         status_name=row["status_name"],
         status_message=row["status_message"],
         application_status_name=row["application_status_name"],
         application_status_message=row["application_status_message"],
-        state=json.loads(row["state"]),
+        state=json.loads(row["own_state"]),
         notices=[StoredNotice(**each) for each in json.loads(row["notices"])],
         ports=[(protocol, number) for protocol, number in json.loads(row["ports"])],
         interfaces={each["number"]: each["interface"] for each in bags},
@@ -118,4 +127,5 @@ async def read(transaction: Transaction, unit_id: str) -> Own:
             if each["owner"] is not None
         },
         leads_seconds=max(0.0, row["leads_seconds"] or 0.0),
+        due_in_seconds=row["due_in_seconds"],
     )

@@ -10,25 +10,31 @@ from collections.abc import AsyncGenerator
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.store.agent.own import Bag
 
-# The event must be in flight under the caller's lease, which holds the unit. From there it goes to the relation that
-# the unit is in, as long as its relation-broken is not committed.
-_MINE = """
+# The event, or the task, must be in flight under the caller's lease, which holds its unit.
+RUNNING = """
+    SELECT e.unit_id
+      FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+             UNION ALL
+            SELECT unit_id FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2) e
+      JOIN unit h ON h.id = e.unit_id
+      JOIN lease l ON l.id = h.lease_id AND l.token = $2
+"""
+# From there it goes to the relation that the unit is in, as long as its relation-broken is not committed.
+_MINE = f"""
     WITH mine AS (
         SELECT u.id AS unit_id, u.namespace, u.name, u.application_id, a.name AS application, o.name AS other,
                r.id AS relation_id, r.is_peer, u.number IS NOT DISTINCT FROM a.leader AS leads
-          FROM unit_event e
+          FROM ({RUNNING}) e
           JOIN unit u ON u.id = e.unit_id
-          JOIN lease l ON l.token = e.lease_token AND l.id = u.lease_id
           JOIN application a ON a.id = u.application_id
           JOIN relation r ON r.namespace = u.namespace AND r.number = $3
           JOIN relation_member m ON m.relation_id = r.id AND m.unit_id = u.id AND m.membership <> 'LEFT'
           LEFT JOIN relation_end far ON far.relation_id = r.id AND far.application_id <> u.application_id
           LEFT JOIN application o ON o.id = far.application_id
-         WHERE e.id = $1::text::uuid AND e.state = 'RUNNING' AND e.lease_token = $2
-           AND NOT EXISTS (SELECT FROM unit_relation t
+         WHERE NOT EXISTS (SELECT FROM unit_relation t
                             WHERE t.unit_id = u.id AND t.relation_id = r.id AND t.is_broken)
     )
-"""
+"""  # noqa: S608
 # Its own; its own application's if that is a peer, or it leads; of the other side the application's, and the bags of
 # members, also of those that have left and that a unit was told of; of its siblings, those that it was told of.
 READ = f"""
@@ -48,13 +54,7 @@ READ = f"""
                                    WHERE t.unit_id = m.unit_id AND t.relation_id = m.relation_id
                                      AND t.member_id = s.id AND NOT t.is_older)))
 """  # noqa: S608
-RUNS = """
-    SELECT CAST(e.unit_id AS text) AS unit_id
-      FROM unit_event e
-      JOIN unit u ON u.id = e.unit_id
-      JOIN lease l ON l.token = e.lease_token AND l.id = u.lease_id
-     WHERE e.id = $1::text::uuid AND e.state = 'RUNNING' AND e.lease_token = $2
-"""
+RUNS = f"SELECT CAST(r.unit_id AS text) AS unit_id FROM ({RUNNING}) r"  # noqa: S608
 # What a unit runs, and what it is to run from its next `upgrade-charm` on.
 HOLDS_CHARM = """
     SELECT EXISTS (SELECT FROM unit u JOIN application a ON a.id = u.application_id
@@ -66,7 +66,7 @@ _CHUNK = """
 
 
 async def is_running(fetch: Fetch, event_id: str, *, lease_token: int) -> bool:
-    """Return whether an event runs under the lease of a token."""
+    """Return whether an event or a task runs under the lease of a token."""
     return bool(await fetch(RUNS, event_id, lease_token))
 
 

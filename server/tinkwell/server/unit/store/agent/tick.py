@@ -2,10 +2,6 @@
 
 from tinkwell.server.database.database import Transaction
 
-_DUE_IN = """
-    SELECT CAST(greatest(extract(epoch FROM next_tick_at - clock_timestamp()), 0) AS double precision) AS seconds
-      FROM unit WHERE id = $1::text::uuid
-"""
 _SET_NEXT = """
     UPDATE unit SET next_tick_at = clock_timestamp() + make_interval(secs => $2)
      WHERE id = $1::text::uuid AND life = 'ALIVE'
@@ -17,13 +13,6 @@ _CLEAR_ERROR = """
      WHERE id = $1::text::uuid AND status_name = 'error'
 """
 _REMOVAL_ACTOR = "SELECT removal_actor FROM unit WHERE namespace = $1 AND name = $2"
-
-
-async def due_in_seconds(transaction: Transaction, unit_id: str) -> float | None:
-    """Return in how many seconds `update-status` is due; None where it is not to be."""
-    found = await transaction.fetch(_DUE_IN, unit_id)
-    seconds: float | None = found[0]["seconds"] if found else None
-    return seconds
 
 
 async def set_next(transaction: Transaction, unit_id: str, seconds: float) -> None:

@@ -8,6 +8,7 @@ from tinkwell.server.unit.store.delivery.change import apply
 from tinkwell.server.unit.store.delivery.event import end_event, retry_event, retry_in, take_over, write_event
 from tinkwell.server.unit.store.delivery.lock import lock_application, lock_relation, lock_unit
 from tinkwell.server.unit.store.delivery.look_again import LookAgain
+from tinkwell.server.unit.store.delivery.looked import Looked, look
 from tinkwell.server.unit.store.delivery.row import ApplicationRow, EventRow, Loaded, NewEvent, Settings, UnitRow
 from tinkwell.server.unit.store.delivery.state import load
 from tinkwell.server.unit.store.delivery.told import save
@@ -17,6 +18,7 @@ __all__ = [
     "EventRow",
     "Loaded",
     "LookAgain",
+    "Looked",
     "NewEvent",
     "Settings",
     "UnitRow",
@@ -26,6 +28,7 @@ __all__ = [
     "lock_application",
     "lock_relation",
     "lock_unit",
+    "look",
     "retry_event",
     "retry_in",
     "save",

@@ -14,7 +14,8 @@ from tinkwell.server.database.database import Fetch
 _LISTED_ROWS = 100
 _EVENT = """
     CAST(e.id AS text) AS event_id, e.unit AS event_unit, e.kind, e.ordinal, e.attempt, e.state, e.phase AS event_phase,
-    e.relation, e.endpoint, e.is_peer, e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.is_mirrored,
+    e.relation, e.endpoint, e.is_peer, e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.secret,
+    e.secret_revision AS revision, e.is_mirrored,
     e.is_echo, e.seen_config, e.seen_charm, e.seen_term, e.seen_bag, e.reason, e.leaving, e.actor,
     CAST(e.cause AS text) AS cause, e.message, e.deferred, e.consumed, e.started_at, e.finished_at,
     e.retry_at, e.version AS event_version
@@ -102,7 +103,19 @@ def read(found: Mapping[Any, Any]) -> Event:
 
 
 _SAME = (
-    *("kind", "ordinal", "attempt", "storage", "is_mirrored", "is_echo", "seen_config", "seen_charm", "seen_term"),
+    *(
+        "kind",
+        "ordinal",
+        "attempt",
+        "storage",
+        "secret",
+        "revision",
+        "is_mirrored",
+        "is_echo",
+        "seen_config",
+        "seen_charm",
+        "seen_term",
+    ),
     *("seen_bag", "reason", "leaving", "actor", "message", "deferred", "consumed", "started_at", "finished_at"),
     "retry_at",
 )

@@ -53,6 +53,11 @@ LOCK_ALIVE = """
     SELECT CAST(u.id AS text) AS id FROM unit u
      WHERE u.application_id = $1::text::uuid AND u.life = 'ALIVE' ORDER BY u.id FOR NO KEY UPDATE
 """
+LOCK_BY_ID = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.id = $1::text::uuid FOR NO KEY UPDATE"
+_CODE = """
+    SELECT coalesce(u.charm, a.charm) AS charm FROM unit u JOIN application a ON a.id = u.application_id
+     WHERE u.id = $1::text::uuid
+"""
 _EXISTS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.id = $1::text::uuid"
 _IDS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.application_id = $1::text::uuid ORDER BY u.number"
 
@@ -108,6 +113,16 @@ async def lock(transaction: Transaction, namespace: str, name: str) -> Unit | No
     if not await transaction.fetch(LOCK, namespace, name):
         return None
     return await find(transaction.fetch, namespace, name)
+
+
+async def lock_by_id(transaction: Transaction, unit_id: str) -> bool:
+    """Lock a unit by its id; False if there is none."""
+    return bool(await transaction.fetch(LOCK_BY_ID, unit_id))
+
+
+async def code(transaction: Transaction, unit_id: str) -> str:
+    """Return the digest of the charm that a unit runs, or is to run where it has run none yet."""
+    return str((await transaction.fetch(_CODE, unit_id))[0]["charm"])
 
 
 async def lock_all(transaction: Transaction, application_id: str) -> Sequence[str]:

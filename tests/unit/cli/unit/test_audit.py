@@ -1,0 +1,58 @@
+"""`tinkwell unit audit` of a log that is empty, that has lost its beginning, and that shows what may not be."""
+
+import json
+
+from unit.cli.unit.conftest import Site
+
+from support.command_line import CommandLine
+from tinkwell.client import testing
+
+
+def _forget(deployed: Site, application: str) -> None:
+    """Let the log lose the event that tells of a unit's start."""
+
+    def forge(fake: testing.FakeServer) -> None:
+        log = deployed.cli.fake.log
+        wanted = [
+            each
+            for each in log.events
+            if each.data.get("kind") == "start"
+            and each.data["state"] == "COMMITTED"
+            and str(each.data["unit"]).startswith(f"{application}/")
+        ]
+        log.events.remove(wanted[0])
+
+    deployed.cli.do(forge)
+
+
+def test_an_empty_log_is_legal(cli: CommandLine) -> None:
+    report = cli.json("unit", "audit")
+    assert (report["units"], report["violations"], report["whole"]) == (0, [], True)
+
+
+def test_an_audit_of_what_is_left_of_a_log_says_that_it_is_not_all(deployed: Site) -> None:
+    oldest = deployed.cli.fake.log.events[-1].revision
+    deployed.cli.do(lambda fake: fake.compact(oldest))
+    assert "what began before the oldest event that is kept is left out" in deployed.cli.ok("unit", "audit")
+    report = deployed.cli.json("unit", "audit")
+    assert (report["violations"], report["whole"]) == ([], False)
+
+
+def test_a_violation_is_told_as_json_with_its_revision(deployed: Site) -> None:
+    _forget(deployed, "web")
+    said = deployed.cli.run("unit", "audit", "-o", "json")
+    assert said.exit_code == 1
+    found = json.loads(said.stdout)["violations"]
+    assert {"invariant", "subject", "revision", "text"} == set(found[0])
+    assert all(each["subject"].startswith("web/") for each in found)
+    assert all(each["revision"] > 0 for each in found)
+
+
+def test_names_choose_what_is_told(deployed: Site) -> None:
+    _forget(deployed, "web")
+    assert "no violations" in deployed.cli.ok("unit", "audit", "pg")
+    assert deployed.cli.run("unit", "audit", "web").exit_code == 1
+    other = {"web/0": 0, "web/1": 0}
+    for name in other:
+        other[name] = deployed.cli.run("unit", "audit", name).exit_code
+    assert sorted(other.values()) == [0, 1]
