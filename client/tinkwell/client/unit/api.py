@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from tinkwell.client.unit.grant import Grant, NoEvent
+from tinkwell.client.unit.grant import Grant, NoEvent, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
-from tinkwell.core.unit.effect import Effects
+from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind
 
 
@@ -29,17 +29,39 @@ class UnitApi(Protocol):
         """Get a unit's next event, or why there is none."""
 
     async def commit(
-        self, lease_token: int, event_id: str, attempt: int, effects: Effects | bytes, *, is_last: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        effects: Effects | bytes,
+        *,
+        is_last: bool = False,
+        task: TaskOutcome | None = None,
     ) -> Grant | NoEvent:
-        """End an event with its effects, and get the next one."""
+        """End an event with its effects, or a task, and get the next one."""
 
     async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        why: str,
+        *,
+        is_lost: bool = False,
+        is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside."""
+        """Say that an attempt has ended without success; both others say that it was ended from outside."""
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
         """Read the bag of a unit or an application."""
+
+    async def read_secret(
+        self, lease_token: int, event_id: str, secret: str = "", *, label: str = "", revision: int = 0
+    ) -> SecretContent:
+        """Read a revision of a secret."""
+
+    async def append_task_log(self, lease_token: int, task_id: str, number: int, lines: Iterable[str]) -> None:
+        """Store lines that a running task tells, from this number on."""
 
     async def set_status(
         self,

@@ -47,11 +47,11 @@ class EventSeen(Shaped):
 class UnitEvent(Shaped):
     """One occurrence of a kind of event for one unit; `ordinal` counts the unit's events, from 1.
 
-    `relation` is None for other events than those of relations, and `secret` for others than those of secrets. `reason` and `leaving` say why a teardown event comes,
-    and `actor` who asked for that. `cause` is what has made it due, such as
-    {"type": "RELATION", "id": …, "owner": "pg/0", "version": 4, "actor": ""}. `message` says why the newest attempt has
-    failed, and `retry_at` when it is tried again. `deferred` and `consumed` count notices that its commit has added and
-    taken away.
+    `relation` is None for other events than those of relations, and `secret` for others than those of secrets.
+    `reason` and `leaving` say why a teardown event comes, and `actor` who asked for that. `cause` is what has made it
+    due, such as {"type": "RELATION", "id": …, "owner": "pg/0", "version": 4, "actor": ""}. `message` says why the
+    newest attempt has failed, and `retry_at` when it is tried again. `deferred` and `consumed` count notices that its
+    commit has added and taken away.
     """
 
     id: str

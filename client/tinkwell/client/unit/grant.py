@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from tinkwell.client.unit.event import UnitEvent
@@ -81,8 +81,8 @@ class GrantedSecret:
     """What a unit knows of a secret without its content. `owner` is a unit or an application, empty for a user.
 
     `owned` says that the unit may change it. `label` is the owner's for an owner, and else the one that this unit has
-    given. `latest` is the newest revision, which `expires_at`, and `tracked` the one that the unit reads, 0 where it has
-    read none. `revisions` and `readers` are for an owner.
+    given. `latest` is the newest revision, which `expires_at`, and `tracked` the one that the unit reads, 0 where
+    it has read none. `revisions` and `readers` are for an owner.
     """
 
     id: str

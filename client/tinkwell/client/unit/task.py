@@ -24,8 +24,8 @@ CANCELLED = "cancelled"
 class Task(Shaped):
     """An action of a charm that a unit runs, or a command. `name` is the action's, empty for a command.
 
-    `parameters` are those of an action with the charm's defaults, `arguments` those of a command. `result` is what it has
-    answered, `message` why it has not SUCCEEDED, and `log` the newest 1,000 lines that it has told.
+    `parameters` are those of an action with the charm's defaults, `arguments` those of a command. `result` is what it
+    has answered, `message` why it has not SUCCEEDED, and `log` the newest 1,000 lines that it has told.
     """
 
     id: str

@@ -9,6 +9,7 @@ from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.model import UnitLogLine
 from tinkwell.client.unit.outcome import OutcomeFolder
+from tinkwell.provisioner.unit.dispatch.venv import Venvs
 from tinkwell.provisioner.unit.folder import Folders
 from tinkwell.provisioner.unit.tool.desk import Desk
 
@@ -20,7 +21,7 @@ class Host:
     """What units share.
 
     `storages` gives the names of all storage instances that there are in a namespace, `history` the id of the log of
-    events, which is another one for another database, or after a restore.
+    events, which is another one for another database, or after a restore. `address` is this machine's own.
     """
 
     api: UnitApi
@@ -30,6 +31,8 @@ class Host:
     folders: Folders
     outcomes: OutcomeFolder
     desk: Desk
+    venvs: Venvs
+    address: str
 
     async def call(self, call: Callable[[int], Awaitable[T]], *, what: str) -> T:
         """Call with the lease's token until the server answers; raises the `errors.Error` that is its answer."""

@@ -1,7 +1,7 @@
 """One attempt of a unit at an event or a task, as its programs see it: what they may read, and what they have done.
 
-What is done lands with the event or not at all, and the programs of the attempt read it back meanwhile. Statuses and log
-lines are told at once, and remain whatever becomes of the attempt.
+What is done lands with the event or not at all, and the programs of the attempt read it back meanwhile. Statuses and
+log lines are told at once, and remain whatever becomes of the attempt.
 """
 
 import asyncio

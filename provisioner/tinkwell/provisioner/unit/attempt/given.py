@@ -41,8 +41,8 @@ class Grant:
 class Secret:
     """What the unit knows of a secret without its content. `owner` is a unit or an application, empty for a user.
 
-    `is_owned` says that the unit may change it. `label` is the owner's for an owner, and else the unit's own. `latest` is
-    the newest revision, `tracked` the one that the unit reads, 0 for none yet. Only an owner knows the rest.
+    `is_owned` says that the unit may change it. `label` is the owner's for an owner, and else the unit's own. `latest`
+    is the newest revision, `tracked` the one that the unit reads, 0 for none yet. Only an owner knows the rest.
     """
 
     id: str

@@ -27,8 +27,8 @@ class Result:
             raise Refused(f'cannot set reserved action key "{path}"')
         if not all(_KEY.fullmatch(part) for part in (*above, last)):
             raise Refused(
-                f'key "{path}" must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric, '
-                "hyphens and periods"
+                f'key "{path}" must start and end with lowercase alphanumeric, and contain only lowercase '
+                "alphanumeric, hyphens and periods"
             )
         if len(json.dumps(self.values)) + len(path) + len(json.dumps(value)) > MAX_BYTES:
             raise Refused(f"the result of an action has at most {MAX_BYTES:,} bytes")

@@ -10,6 +10,7 @@ import datetime
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tinkwell.core import errors
 from tinkwell.core.unit import effect
@@ -63,7 +64,9 @@ class Secrets:
     @property
     def owned(self) -> list[Secret]:
         """Those that the unit may change, by id."""
-        return [secret for _, secret in sorted(self._known.items()) if secret.is_owned and secret.id not in self._removed]
+        return [
+            secret for _, secret in sorted(self._known.items()) if secret.is_owned and secret.id not in self._removed
+        ]
 
     async def add(self, change: Change, *, is_application: bool) -> str:
         """Make a secret, and return its id. Raises `Refused`, and then does nothing."""
@@ -105,7 +108,7 @@ class Secrets:
         content = _content(change.content) if change.content else None
         if change.label is not None and _label(change.label) != secret.label:
             self._check_label(change.label, secret.owner)
-        said = {
+        said: dict[str, Any] = {
             "label": change.label,
             "description": change.description,
             "rotation": None if change.rotation is None else str(change.rotation),
@@ -116,7 +119,7 @@ class Secrets:
             if secret.id not in self._written:
                 made |= {"latest": secret.latest + 1, "revisions": (*secret.revisions, secret.latest + 1)}
             self._written[secret.id] = content
-        self._known[secret.id] = dataclasses.replace(secret, **made)  # type: ignore[arg-type]
+        self._known[secret.id] = dataclasses.replace(secret, **made)
         self._effects.append(
             effect.SecretSet(
                 id=secret.id,
@@ -128,8 +131,10 @@ class Secrets:
             )
         )
 
-    async def get(self, name: str, *, label: str = "", is_peek: bool = False, is_refresh: bool = False) -> Mapping[str, str]:
-        """Read a secret by its id or its label; with both, the label is the unit's own from now on. Raises `Refused`."""
+    async def get(
+        self, name: str, *, label: str = "", is_peek: bool = False, is_refresh: bool = False
+    ) -> Mapping[str, str]:
+        """Read a secret by its id or label; with both, the label is the unit's own from now on. Raises `Refused`."""
         secret = self._find(name, label)
         if secret.is_owned:
             return await self._read_own(secret, is_newest=is_peek or is_refresh)

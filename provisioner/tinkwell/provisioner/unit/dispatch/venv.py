@@ -30,7 +30,9 @@ IMPORT_SECONDS = 60.0
 _MAX_ERROR = 700
 _PACKED, _CONSTRAINTS, _SCRAP = "packed", "constraints.txt", ".scrap"
 # What a build may know of where packages come from.
-_PASSED = re.compile(r"PIP_\w+|(?:HTTPS?|NO|ALL)_PROXY|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE")
+_PASSED = re.compile(
+    r"PIP_\w+|(?:HTTPS?|NO|ALL)_PROXY|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE"
+)
 _VERSION = re.compile(r"(?:python3\.|cpython-3)(\d+)")
 
 
@@ -131,7 +133,9 @@ class Venvs:
                 stdout=said,
                 stderr=said,
                 process_group=0,
-                **_as(self.account),
+                user=None if self.account is None else self.account.uid,
+                group=None if self.account is None else self.account.gid,
+                extra_groups=None if self.account is None else self.account.groups,
             )
             try:
                 async with asyncio.timeout(seconds):
@@ -204,8 +208,8 @@ def _nothing_to_build(charm: Path, *, is_packed: bool) -> str:
     found = {int(match[1]) for path in (charm / program.VENV).rglob("*") if (match := _VERSION.search(path.name))}
     theirs = f"is for Python 3.{min(found)}" if found and sys.version_info.minor not in found else "cannot be imported"
     return (
-        f"its packed venv {theirs}, this machine runs {here}, and there is no requirements.txt or pyproject.toml to build "
-        "another one from: pack it for this Python, or with one of them"
+        f"its packed venv {theirs}, this machine runs {here}, and there is no requirements.txt or pyproject.toml to "
+        "build another one from: pack it for this Python, or with one of them"
     )
 
 
@@ -224,10 +228,3 @@ def _tail(file: int) -> str:
     size = os.lseek(file, 0, os.SEEK_END)
     text = os.pread(file, _MAX_ERROR, max(0, size - _MAX_ERROR)).decode(errors="replace")
     return " ".join(text.split())
-
-
-def _as(account: Account | None) -> dict[str, object]:
-    """Say whom a program runs as, in the words of who starts it."""
-    if account is None:
-        return {}
-    return {"user": account.uid, "group": account.gid, "extra_groups": account.groups}

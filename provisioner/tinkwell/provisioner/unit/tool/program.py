@@ -71,7 +71,7 @@ def _read_values(arguments: "list[str]") -> "list[str]":
     for argument in arguments:
         key, mark, path = argument.partition(VALUE_FILE)
         if mark and not key.startswith("-"):
-            with open(path, "rb") as file:
+            with open(path, "rb") as file:  # noqa: PTH123
                 argument = f"{key}={os.fsdecode(file.read(MAX_INPUT_BYTES))}"
         found.append(argument)
     return found

@@ -19,7 +19,9 @@ CONFIG = Usage(FORMAT, {"--all": "all", "-a": "all"}, most=1)
 LEADER = Usage(FORMAT, {}, most=0)
 LOG = Usage({"--log-level": "level", "-l": "level"}, {"--debug": "debug"}, least=1)
 METRIC = Usage({"--labels": "labels", "-l": "labels"}, {}, least=1)
-NETWORK = Usage(FORMAT | {"-r": "relation", "--relation": "relation"}, _PARTS | {"--primary-address": "bind"}, least=1, most=1)
+NETWORK = Usage(
+    FORMAT | {"-r": "relation", "--relation": "relation"}, _PARTS | {"--primary-address": "bind"}, least=1, most=1
+)
 
 
 async def config(attempt: Attempt, arguments: Arguments, _: bytes) -> object:

@@ -1,5 +1,6 @@
 """The tools for ports. They are recorded for the whole unit, whatever endpoints a charm names."""
 
+from tinkwell.core.unit.effect import Port
 from tinkwell.provisioner.unit.attempt import port
 from tinkwell.provisioner.unit.attempt.attempt import Attempt
 from tinkwell.provisioner.unit.attempt.world import Refused
@@ -28,7 +29,7 @@ async def opened(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
     return [f"{port.write(each)}{suffix}" for each in attempt.ports.open]
 
 
-def _read(arguments: Arguments) -> list[port.Port]:
+def _read(arguments: Arguments) -> list[Port]:
     try:
         return port.read(arguments.rest[0])
     except Refused as error:

@@ -118,7 +118,9 @@ def _change(arguments: Arguments, values: Mapping[str, str]) -> Change:
     flags = arguments.flags
     rotation = flags.get("rotate")
     if rotation is not None and rotation.upper() not in [each.value for each in Rotation]:
-        raise Misused(f"rotate policy {rotation!r} not valid: use one of {', '.join(each.lower() for each in Rotation)}")
+        raise Misused(
+            f"rotate policy {rotation!r} not valid: use one of {', '.join(each.lower() for each in Rotation)}"
+        )
     return Change(
         content=values,
         label=flags.get("label"),

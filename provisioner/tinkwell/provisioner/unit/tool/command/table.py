@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from tinkwell.provisioner.unit.attempt.attempt import Attempt
 from tinkwell.provisioner.unit.attempt.world import Refused
 from tinkwell.provisioner.unit.tool import answer, usage
-from tinkwell.provisioner.unit.tool.command import action, other, port, refusal, relation, secret, state, status, storage
+from tinkwell.provisioner.unit.tool.command import (
+    action,
+    other,
+    port,
+    refusal,
+    relation,
+    secret,
+    state,
+    status,
+    storage,
+)
 from tinkwell.provisioner.unit.tool.usage import Arguments, Misused, Usage
 
 _FAILED, _MISUSED = 1, 2
