@@ -279,6 +279,7 @@ class ApplicationClient(_Service[application.ApplicationClient]):
     collect_metrics = _call(application.ApplicationClient.collect_metrics)
     attach = _call(application.ApplicationClient.attach)
     detach = _call(application.ApplicationClient.detach)
+    remove_storage = _call(application.ApplicationClient.remove_storage)
     settled = _call(application.ApplicationClient.settled)
     run = _call(application.ApplicationClient.run)
     exec = _call(application.ApplicationClient.exec)

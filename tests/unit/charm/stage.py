@@ -61,9 +61,17 @@ class Units:
         return self._answer("commit", event_id, attempt, effects, task or is_last)
 
     async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        why: str,
+        *,
+        is_lost: bool = False,
+        is_handed_back: bool = False,
     ) -> Grant | NoEvent:
         assert not is_lost
+        assert not is_handed_back
         return self._answer("fail", event_id, attempt, why)
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:

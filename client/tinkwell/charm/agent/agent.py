@@ -68,6 +68,7 @@ class Agent:
 
     def stop(self) -> None:
         """Have it end: what is being handled is brought to its end, for ten seconds at most, and nothing else begun."""
+        logger.info("the agent stops; what is being handled may come to its end")
         self._served.stopping.set()
 
     async def run(self) -> None:

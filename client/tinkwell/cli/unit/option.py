@@ -19,7 +19,7 @@ machines = click.option(
     "places",
     multiple=True,
     metavar="HARDWARE|anywhere",
-    help="The id of a machine for one unit, or anywhere for no machine at all. Repeatable. "
+    help="A machine for one unit, by its hostname, an address or its id; anywhere for no machine. Repeatable. "
     "[default: where the fewest units are]",
 )
 storage = click.option(
@@ -70,16 +70,6 @@ class ApplicationName(click.ParamType[str]):
 
 unit = click.argument("unit_name", type=UnitName(), metavar="UNIT")
 application = click.argument("name", type=ApplicationName(), metavar="APPLICATION")
-
-
-def place(places: Iterable[str]) -> dict[str, Any]:
-    """Give the client's arguments for `--to`."""
-    given = list(places)
-    if ANYWHERE not in given:
-        return {"machines": given, "anywhere": False}
-    if len(given) > 1:
-        raise click.UsageError("--to anywhere is for all units at once; give it alone")
-    return {"machines": (), "anywhere": True}
 
 
 def counts(storages: Iterable[str]) -> dict[str, int]:

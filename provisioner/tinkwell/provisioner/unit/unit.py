@@ -95,6 +95,10 @@ class Unit:
             return working.result()
         except ending.ENDED:
             return await ending.next_event(self._host, self._id)
+        except asyncio.CancelledError:
+            await _cancel(looking, working)
+            await ending.hand_back(self._host, granted)
+            raise
         finally:
             await _cancel(looking, working)
             if self._has_looked:

@@ -27,6 +27,9 @@ from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain, Loo
 
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
+# What `install` plans has every relation that the log has before it: whoever relates its application waits. And whoever
+# was elected announces its term in the application, also where it leads no more.
+_APPLICATION_KINDS = frozenset({EventKind.INSTALL, EventKind.LEADER_ELECTED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,14 +83,27 @@ class Committing:
         return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
 
     async def fail(
-        self, event_id: str, attempt: int, *, message: str, is_lost: bool, lease_token: int, actor: str
+        self,
+        event_id: str,
+        attempt: int,
+        *,
+        message: str,
+        is_lost: bool,
+        is_handed_back: bool,
+        lease_token: int,
+        actor: str,
     ) -> Next:
-        """End an attempt without success. One that is lost is made again at once, for the first time in a row."""
-        asked = _parse(_Attempt(event_id, attempt, lease_token))
+        """End an attempt without success. One that is lost is made again at once, for the first time in a row.
+
+        One that is handed back is made again by whoever is next, as often as that comes.
+        """
+        asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_handed_back))
         message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
 
         async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> None:
-            if is_lost:
+            if is_handed_back:
+                await turn.give_up(flight, lease_token=delivery.HANDED_BACK)
+            elif is_lost:
                 await turn.give_up(flight)
             else:
                 await turn.fail(looked.loaded, flight, message=message)
@@ -150,8 +166,7 @@ class Committing:
 async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundEvent) -> Looked:
     """Lock all that the end of an attempt may change, in the order in which all do, and look at its unit."""
     found = event.unit
-    # What `install` plans has every relation that the log has before it: whoever relates its application waits.
-    locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL
+    locks_application = found.leads or call.locks_application or event.kind in _APPLICATION_KINDS
     if locks_application and not await delivery.lock_application(transaction, found.application_id):
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
     if not await delivery.lock_unit(transaction, found.unit_id):
