@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import Grant, NoEvent, UnitLogLine, UnitStatus, errors
-from tinkwell.client.unit.grant import SecretContent
+from tinkwell.client.unit.agent.grant import SecretContent
+from tinkwell.client.unit.agent.worker import UnitClient
 from tinkwell.client.unit.model import Bag
-from tinkwell.client.unit.worker import UnitClient
 from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind
 

@@ -91,7 +91,7 @@ class Committing:
         *,
         message: str,
         is_lost: bool,
-        is_handed_back: bool,
+        is_handed_back: bool = False,
         lease_token: int,
         actor: str,
     ) -> Next:
