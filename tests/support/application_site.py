@@ -151,6 +151,7 @@ async def open_site(
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     sealing = SecretService(keys)
     agents = AgentService(database, interval_seconds=1, sealing=sealing)
+    leases.on_end.append(agents.hand_back)
     service = ApplicationService(database, agents.reaping.run, sealing=sealing, allows_commands=allows_commands)
     watches = cast("Watches", _NoWatches())
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.client.lease.model import Lease, Renewed
-from tinkwell.client.unit.event import EventRelation, UnitEvent
-from tinkwell.client.unit.grant import (
+from tinkwell.client.unit.agent.grant import (
     Grant,
     GrantedRelation,
     GrantedSecret,
@@ -26,6 +25,7 @@ from tinkwell.client.unit.grant import (
     NoEventReason,
     SecretContent,
 )
+from tinkwell.client.unit.event import EventRelation, UnitEvent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.unit.notice import DeferredNotice
 from tinkwell.client.unit.task import CANCELLED, Task
@@ -89,6 +89,8 @@ class UnitServer:
         self.config: dict[str, object] = {"workers": 2}
         self.refresh(files)
         self.woken = asyncio.Event()
+        # Ordinals of events whose attempts were handed back.
+        self.handed_back: list[int] = []
         if path is not None and path.exists():
             self._load()
 
@@ -230,9 +232,19 @@ class UnitServer:
         return following
 
     async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        why: str,
+        *,
+        is_lost: bool = False,
+        is_handed_back: bool = False,
     ) -> Grant | NoEvent:
         self._check(lease_token, "fail")
+        if is_handed_back:
+            self.handed_back.append(int(event_id))
+            return NoEvent(reason=NoEventReason.NOTHING_DUE)
         if is_lost:
             self.state.lost += 1
             self.state.in_flight = (int(event_id), attempt, 0, False)

@@ -106,11 +106,11 @@ class Agent:
         event_id = granted.event.id or granted.task.id
         return pb.ReadSecretRequest(lease_token=self.token, event_id=event_id, id=name, label=label, revision=revision)
 
-    async def fail(self, unit_id: str, message: str = "exit 1", *, is_lost: bool = False) -> pb.NextEventResponse:
-        """Say that it has failed."""
+    async def fail(self, unit_id: str, message: str = "exit 1", **how: bool) -> pb.NextEventResponse:
+        """Say that it has failed, or `is_lost` or `is_handed_back`."""
         granted = self.grants[unit_id].event
         request = pb.FailEventRequest(
-            lease_token=self.token, event_id=granted.id, attempt=granted.attempt, message=message, is_lost=is_lost
+            lease_token=self.token, event_id=granted.id, attempt=granted.attempt, message=message, **how
         )
         return self._take(unit_id, (await self.stub.FailEvent(request)).next)
 
@@ -179,6 +179,10 @@ class Site:
             ago_seconds,
         )
 
+    async def stop(self, agent: Agent) -> None:
+        """Let an agent end its lease in order."""
+        await self.work.Release(work_service_pb2.ReleaseRequest(lease_token=agent.token))
+
     async def dying(self, unit_id: str, actor: str = "ann") -> None:
         """Ask for a unit's removal."""
         await self.sql.execute(
@@ -227,6 +231,7 @@ async def open_site(database_url: str, *, pool_size: int = 10) -> AsyncIterator[
     holders: dict[str, Holder] = {WORKFLOW: MachineHolds(database), OPERATION: OperationHolds()}
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     service = AgentService(database, interval_seconds=1)
+    leases.on_end.append(service.hand_back)
 
     def register(server: grpc.aio.Server) -> None:
         unit_service_pb2_grpc.add_UnitServiceServicer_to_server(UnitServicer(service), server)

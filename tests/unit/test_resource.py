@@ -34,9 +34,7 @@ SERVER = ROOT / "server/tinkwell/server"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")}
 # A custom event is about nothing that is kept here. The actions of a workflow are in its room, and so is what a release
 # is made of, and what changes it.
-# Secrets and tasks of units have kinds, and no rooms yet.
-WITHOUT_ROOM = (ResourceType.CUSTOM, ResourceType.SECRET, ResourceType.TASK)
-KINDS: list[ResourceType] = [kind for kind in ResourceType if kind not in WITHOUT_ROOM]
+KINDS: list[ResourceType] = [kind for kind in ResourceType if kind is not ResourceType.CUSTOM]
 PARTS_OF_RELEASE = (
     ResourceType.CHART,
     ResourceType.OPERATION,
@@ -52,7 +50,11 @@ PARTS_OF_UNIT = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
+    ResourceType.SECRET,
+    ResourceType.TASK,
 )
+# The tables of secrets and tasks are in a module of their own.
+OF_SECRET_TABLE = (ResourceType.SECRET, ResourceType.TASK)
 ROOM_OF = (
     {kind: kind.lower() for kind in KINDS}
     | {ResourceType.ACTION: "workflow"}
@@ -127,7 +129,8 @@ def test_the_rooms_of_the_server_are_those_of_resources_and_of_what_they_share()
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_resource_has_a_table_that_its_room_defines(kind: ResourceType) -> None:
-    table = importlib.import_module(f"tinkwell.server.{ROOM_OF[kind]}.store.table")
+    store = f"tinkwell.server.{ROOM_OF[kind]}.store"
+    table = importlib.import_module(f"{store}.{'secret_table' if kind in OF_SECRET_TABLE else 'table'}")
     assert getattr(table, kind.lower()) is metadata.tables[kind.lower()]
 
 

@@ -31,8 +31,8 @@ from tinkwell.client.runner import Runner
 from tinkwell.client.template import client as template
 from tinkwell.client.unit import client as application
 from tinkwell.client.unit import namespaces as namespace
-from tinkwell.client.unit import secret
-from tinkwell.client.unit import worker as unit
+from tinkwell.client.unit.agent import worker as unit
+from tinkwell.client.unit.secret import client as secret
 from tinkwell.client.watch import service, watch
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow import client as workflow
@@ -279,6 +279,7 @@ class ApplicationClient(_Service[application.ApplicationClient]):
     collect_metrics = _call(application.ApplicationClient.collect_metrics)
     attach = _call(application.ApplicationClient.attach)
     detach = _call(application.ApplicationClient.detach)
+    remove_storage = _call(application.ApplicationClient.remove_storage)
     settled = _call(application.ApplicationClient.settled)
     run = _call(application.ApplicationClient.run)
     exec = _call(application.ApplicationClient.exec)

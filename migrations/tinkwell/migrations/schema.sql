@@ -1313,6 +1313,8 @@ CREATE TABLE public.unit (
     is_storage_kept boolean DEFAULT false NOT NULL,
     status_name text DEFAULT 'waiting'::text NOT NULL,
     status_message text DEFAULT ''::text NOT NULL,
+    said_name text DEFAULT ''::text NOT NULL,
+    said_message text DEFAULT ''::text NOT NULL,
     workload_version text DEFAULT ''::text NOT NULL,
     last_ordinal bigint DEFAULT 0 NOT NULL,
     next_tick_at public.moment,
@@ -1336,6 +1338,8 @@ CREATE TABLE public.unit (
     updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT unit_number_range CHECK ((number >= 0)),
     CONSTRAINT unit_place CHECK (((machine_id IS NULL) OR (NOT is_anywhere))),
+    CONSTRAINT unit_said_known CHECK ((said_name = ANY (ARRAY[''::text, 'unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text]))),
+    CONSTRAINT unit_said_size CHECK ((char_length(said_message) <= 1000)),
     CONSTRAINT unit_status_known CHECK ((status_name = ANY (ARRAY['unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text, 'error'::text]))),
     CONSTRAINT unit_status_size CHECK ((char_length(status_message) <= 1000))
 );

@@ -24,6 +24,17 @@ from tinkwell.core.unit.world import sight as world_sight
 from tinkwell.core.unit.world.state import State, Unit
 
 _K = EventKind
+# Storms that have shown mistakes in little time, where the first ones take long; they are tried before those.
+_FIRST = {
+    "install comes again": (37,),
+    "a relation is created again": (33,),
+    "who is leaving joins again": (5,),
+    "update-status comes first": (39,),
+    "post-series-upgrade comes first": (29,),
+    "later attempts see what the first one saw": (9,),
+    "nobody is told of younger siblings": (15,),
+    "there is no echo": (4,),
+}
 # A function of the rules, or what stands in for it: they have too many shapes for one type.
 Rule: TypeAlias = Callable[..., Any]
 Made: TypeAlias = Callable[[], contextlib.AbstractContextManager[object]]
@@ -42,7 +53,7 @@ class Mistake:
         return any(self.invariant in {one.invariant for one in found} for found in self._storms(storms))
 
     def _storms(self, storms: int) -> Iterator[list[Violation]]:
-        for seed in range(storms):
+        for seed in (*_FIRST.get(self.text, ()), *range(storms)):
             for profile in Profile:
                 storm = Storm(seed=seed, profile=profile, most_steps=3_000)
                 with self.made():

@@ -1,15 +1,17 @@
 """`tinkwell app`: charms that run as units, related to each other."""
 
+import contextlib
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from tinkwell.cli.event import watching
-from tinkwell.cli.shell import command, duration, output, session
+from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import line, option, settling, task
+from tinkwell.cli.unit import line, machine, option, settling, task
 from tinkwell.cli.unit.source import charm_of, refused
-from tinkwell.core.unit.kinds import Profile
+from tinkwell.core.unit.kinds import CharmKind, Profile
 
 if TYPE_CHECKING:
     from tinkwell.client import Application, Client, Relation, Unit
@@ -67,10 +69,12 @@ async def deploy(
             storage=option.counts(storages),
             profile=profile,
             namespace=namespace,
-            **option.place(places),
+            **await machine.place(client, places),
         )
     await waiting.settle(client, [name], namespace)
     _tell(made, output_format)
+    if units and output_format is output.Format.TABLE:
+        await _say_what_is_awaited(client, name, namespace)
 
 
 @app.command("list")
@@ -101,7 +105,11 @@ async def status(client: "Client", name: str | None, namespace: str, output_form
     units = [each async for each in source.units(name or "", namespace=namespace)]
     relations = [each async for each in source.relations(name or "", namespace=namespace)]
     if output_format is output.Format.TABLE:
-        _show(found, units, relations)
+        output.table(_HEADER, map(_row, found))
+        if units:
+            output.line("")
+            output.table(UNIT_HEADER, await unit_rows(client, units, found))
+        _show_relations(relations)
         return
     parts: dict[str, Any] = {"applications": found, "units": units, "relations": relations}
     output.whole({key: [each.to_json() for each in part] for key, part in parts.items()}, output_format)
@@ -208,7 +216,7 @@ async def scale(
     if not found:
         await client.applications.get(name, namespace=namespace)  # it says whether there is one
     if units > len(alive):
-        where = option.place(places)
+        where = await machine.place(client, places)
         added = await client.applications.add_units(name, units - len(alive), namespace=namespace, **where)
         output.line(f"{name}: {', '.join(each.name for each in added)} added")
     for each in reversed(alive[units:]):
@@ -220,7 +228,7 @@ async def scale(
 @app.command()
 @option.application
 @option.force
-@click.option("--grace", type=duration.Duration(), default=0.0, help="Time for the teardown before --force ends it.")
+@option.grace
 @option.keep_storage
 @option.namespace
 @settling.options
@@ -235,8 +243,7 @@ async def remove(
     waiting: settling.Waiting,
 ) -> None:
     """Remove an application: its units are torn down, and its relations end."""
-    if grace and not force:
-        raise click.UsageError("--grace goes with --force")
+    option.check_grace(grace, force=force)
     await client.applications.remove(
         name, force=force, grace_seconds=int(grace), keep_storage=keep_storage, namespace=namespace
     )
@@ -283,11 +290,19 @@ async def watch(client: "Client", name: str | None, namespace: str, wanted: watc
     await watching.follow(client.applications.watch, wanted, resource_id=found)
 
 
-def _show(found: "list[Application]", units: "list[Unit]", relations: "list[Relation]") -> None:
-    output.table(_HEADER, map(_row, found))
-    if units:
-        output.line("")
-        output.table(UNIT_HEADER, map(unit_row, units))
+async def _say_what_is_awaited(client: "Client", name: str, namespace: str) -> None:
+    """Say what keeps the first unit of an application that was just made from its events, if anything does."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    async for unit in client.applications.units(name, namespace=namespace):
+        with contextlib.suppress(errors.NotFound):  # it is gone already
+            found = await client.applications.explain(unit.name, namespace=namespace)
+            if found.advice:
+                output.line(f"{found.sentence}; {found.advice}")
+        return
+
+
+def _show_relations(relations: "list[Relation]") -> None:
     if relations:
         output.line("")
         output.table(
@@ -296,10 +311,18 @@ def _show(found: "list[Application]", units: "list[Unit]", relations: "list[Rela
         )
 
 
-def unit_row(unit: "Unit") -> tuple[str, ...]:
-    """Give the cells of a unit in a table."""
-    name, message = line.status(unit)
-    place = option.ANYWHERE if unit.anywhere else unit.machine
+async def unit_rows(
+    client: "Client", units: "list[Unit]", applications: "Iterable[Application]"
+) -> list[tuple[str, ...]]:
+    """Give the cells of units, of these applications, in a table."""
+    machines = await machine.names(client, units)
+    kinds = {each.id: each.kind for each in applications}
+    return [_unit_row(each, machines, kinds.get(each.application_id)) for each in units]
+
+
+def _unit_row(unit: "Unit", machines: Mapping[str, str], kind: CharmKind | None) -> tuple[str, ...]:
+    place = option.ANYWHERE if unit.anywhere else machines.get(unit.machine, unit.machine)
+    name, message = line.status(unit, kind, place)
     return unit.name, place, unit.phase.lower(), line.running(unit.event), name, message
 
 

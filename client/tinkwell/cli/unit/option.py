@@ -8,6 +8,7 @@ import rich_click as click
 
 from tinkwell.cli import failure
 from tinkwell.cli.document import files
+from tinkwell.cli.shell import duration
 from tinkwell.core import errors
 from tinkwell.core.unit import limit, name
 
@@ -19,7 +20,7 @@ machines = click.option(
     "places",
     multiple=True,
     metavar="HARDWARE|anywhere",
-    help="The id of a machine for one unit, or anywhere for no machine at all. Repeatable. "
+    help="A machine for one unit, by its hostname, an address or its id; anywhere for no machine. Repeatable. "
     "[default: where the fewest units are]",
 )
 storage = click.option(
@@ -37,6 +38,9 @@ resources = click.option(
     help="The file of a resource that a charm of Juju declares. Repeatable.",
 )
 force = click.option("--force", is_flag=True, help="End it without its teardown; what runs is killed.")
+grace = click.option(
+    "--grace", type=duration.Duration(), default=0.0, help="Time for the teardown before --force ends it."
+)
 keep_storage = click.option("--keep-storage", is_flag=True, help="Leave its storage on the machine.")
 
 ANYWHERE = "anywhere"
@@ -72,14 +76,10 @@ unit = click.argument("unit_name", type=UnitName(), metavar="UNIT")
 application = click.argument("name", type=ApplicationName(), metavar="APPLICATION")
 
 
-def place(places: Iterable[str]) -> dict[str, Any]:
-    """Give the client's arguments for `--to`."""
-    given = list(places)
-    if ANYWHERE not in given:
-        return {"machines": given, "anywhere": False}
-    if len(given) > 1:
-        raise click.UsageError("--to anywhere is for all units at once; give it alone")
-    return {"machines": (), "anywhere": True}
+def check_grace(seconds: float, *, force: bool) -> None:
+    """Refuse a grace for what is not ended by force."""
+    if seconds and not force:
+        raise click.UsageError("--grace goes with --force")
 
 
 def counts(storages: Iterable[str]) -> dict[str, int]:

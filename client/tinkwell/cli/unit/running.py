@@ -9,12 +9,12 @@ import rich_click as click
 from tinkwell.cli import failure
 from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import option
+from tinkwell.cli.unit import machine, option
 from tinkwell.cli.unit import task as tasks
 from tinkwell.cli.unit.source import loaded
 
 if TYPE_CHECKING:
-    from tinkwell.charm.agent.agent import Agent
+    from tinkwell.charm.agent.agent import Agent, Wanted
     from tinkwell.client import Client
 
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     "machines",
     multiple=True,
     metavar="HARDWARE",
-    help="Have a program serve the units on this machine, by its id. Repeatable. [default: those placed anywhere]",
+    help="Have a program serve the units on this machine: its hostname, an address or its id. Repeatable. "
+    "[default: those placed anywhere]",
 )
 @click.option(
     "--state-dir",
@@ -97,13 +98,32 @@ async def _serve(
     from tinkwell.charm import CharmError  # it costs start-up time, see main
     from tinkwell.charm.agent.agent import Agent, Wanted
 
-    wanted = Wanted(application=application, namespace=namespace, machines=machines)
     charm_class = loaded(program)
+    served = await machine.ids(client, machines)
+    wanted = Wanted(application=application, namespace=namespace, machines=tuple(served))
     try:
         agent = Agent(client, charm_class, wanted, state_dir or _default_folder(namespace, application))
     except (CharmError, OSError) as error:
         raise failure.Failure(str(error)) from error
+    await say_what_is_awaited(client, wanted, machines)
     await _until_stopped(agent)
+
+
+async def say_what_is_awaited(client: "Client", wanted: "Wanted", machines: tuple[str, ...]) -> None:
+    """Say which units the agent waits for, where there is none yet that it may serve; they may come at any time."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    name, where = wanted.application, wanted.namespace
+    try:
+        await client.applications.get(name, namespace=where)
+    except errors.NotFound:
+        output.note(f"There is no application {name} in namespace {where} yet; this agent waits for one of that name.")
+        return
+    async for unit in client.applications.units(name, namespace=where):
+        if unit.anywhere == wanted.anywhere and (unit.anywhere or unit.machine in ("", *wanted.machines)):
+            return
+    place = "anywhere" if wanted.anywhere else f"on machine {' or '.join(machines)}"
+    output.note(f"No unit of {name} is placed {place} yet; this agent waits for one.")
 
 
 async def _until_stopped(agent: "Agent") -> None:

@@ -9,6 +9,7 @@ import rich_click as click
 
 from tinkwell.cli import failure
 from tinkwell.cli.unit import option
+from tinkwell.core.charm import metadata
 
 if TYPE_CHECKING:
     from tinkwell.charm import Charm
@@ -26,7 +27,18 @@ def charm_of(given: str, resources: Iterable[str] = ()) -> "bytes | str | Path":
     if not Path(given).exists():
         known = "name a folder, a package, a program (web.py:Web), or the digest of one that the server has (sha256:…)"
         raise failure.Failure(f"{given}: there is no such charm; {known}")
+    _refuse_program_folder(Path(given))
     return _with_resources(Path(given), files) if files else Path(given)
+
+
+def _refuse_program_folder(given: Path) -> None:
+    """Say how a program is named where only its folder was; raises `Failure`."""
+    if not given.is_dir() or any((given / name).exists() for name in metadata.FILES):
+        return
+    programs = sorted(given.glob("*.py"))
+    if programs:
+        named = " or ".join(map(str, programs[:3]))
+        raise failure.Failure(f"{given}: has no charm.yaml; a charm that is a program is named by its file: {named}")
 
 
 def is_program(given: str) -> bool:

@@ -212,6 +212,14 @@ class ApplicationClient(CharmClient, TaskClient):
         request = field.build(pb.DetachRequest, namespace=namespace, storage=storage)
         return message.storage(await self._caller.unary(self._stub.Detach, request, may_repeat=False))
 
+    async def remove_storage(self, storage: str, *, namespace: str = "") -> Storage:
+        """Remove a storage instance that was detached, such as data/0, with all that is kept in it.
+
+        Raises `IllegalTransition` while a unit has it.
+        """
+        request = field.build(pb.RemoveStorageRequest, namespace=namespace, storage=storage)
+        return message.storage(await self._caller.unary(self._stub.RemoveStorage, request, may_repeat=False))
+
     async def settled(self, *applications: str, namespace: str = "", timeout_seconds: float | None = None) -> None:
         """Wait until nothing runs and nothing is due for the units of applications, or until these are gone.
 

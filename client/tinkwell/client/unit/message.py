@@ -158,6 +158,9 @@ def event(source: pb.UnitEvent) -> UnitEvent:
     """Read an event of a unit."""
     return UnitEvent(
         id=source.id,
+        application_id=source.application_id,
+        unit_id=source.unit_id,
+        namespace=source.namespace,
         unit=source.unit,
         kind=_kind(source.kind),
         ordinal=source.ordinal,
@@ -177,6 +180,8 @@ def event(source: pb.UnitEvent) -> UnitEvent:
         deferred=source.deferred,
         consumed=source.consumed,
         version=source.version,
+        created_at=field.time(source, "created_at"),
+        updated_at=field.time(source, "updated_at"),
         started_at=field.time(source, "started_at"),
         finished_at=field.time(source, "finished_at"),
         retry_at=field.time(source, "retry_at"),

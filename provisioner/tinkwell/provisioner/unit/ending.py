@@ -7,8 +7,8 @@ import asyncio
 import logging
 
 from tinkwell.client import errors, retry
-from tinkwell.client.unit.grant import Grant, NoEvent
-from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.agent.grant import Grant, NoEvent
+from tinkwell.client.unit.agent.outcome import Outcome
 from tinkwell.provisioner.unit import granted
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host
@@ -16,6 +16,8 @@ from tinkwell.provisioner.unit.host import Host
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE = 1_000
+# An agent that stops takes so long at most to say so of each event that runs.
+HAND_BACK_SECONDS = 2.0
 # What the end of an attempt is answered where the event has ended otherwise, or is to be heard again.
 ENDED = (errors.CommitRefused, errors.IllegalTransition, errors.NotFound)
 
@@ -88,6 +90,24 @@ async def fail(host: Host, given: Granted, why: str, *, is_lost: bool = False) -
         )
 
     return await host.call(tell, what="fail an event")
+
+
+async def hand_back(host: Host, given: Granted) -> None:
+    """Say that an attempt was ended because this agent stops, unless its outcome is on the disk. It is tried once.
+
+    A task is not made again, whatever has ended it.
+    """
+    grant = given.grant
+    if grant.task is not None or await asyncio.to_thread(host.outcomes.find, grant.unit_id) is not None:
+        return
+    await asyncio.to_thread(host.folders.unit(grant.unit_id).state.restore)
+    try:
+        async with asyncio.timeout(HAND_BACK_SECONDS):
+            token = await host.lease.token()
+            await host.api.fail(token, grant.event.id, grant.event.attempt, "its agent stops", is_handed_back=True)
+    except (TimeoutError, errors.Error) as error:
+        # It is lost then, as where nobody could say so.
+        logger.info("an event is not handed back", extra={"event": grant.event.id, "cause": str(error)})
 
 
 def _held(following: Grant | NoEvent, asked_at: float) -> Granted | NoEvent:

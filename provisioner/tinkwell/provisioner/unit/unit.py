@@ -9,7 +9,7 @@ import contextlib
 import logging
 
 from tinkwell.client import backoff, errors, retry
-from tinkwell.client.unit.grant import NoEvent, NoEventReason
+from tinkwell.client.unit.agent.grant import NoEvent, NoEventReason
 from tinkwell.provisioner.unit import ending, execution, script
 from tinkwell.provisioner.unit.folder import UnitFolder
 from tinkwell.provisioner.unit.granted import Granted
@@ -95,6 +95,10 @@ class Unit:
             return working.result()
         except ending.ENDED:
             return await ending.next_event(self._host, self._id)
+        except asyncio.CancelledError:
+            await _cancel(looking, working)
+            await ending.hand_back(self._host, granted)
+            raise
         finally:
             await _cancel(looking, working)
             if self._has_looked:

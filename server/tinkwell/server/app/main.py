@@ -222,6 +222,7 @@ class _Server:
             lease_seconds=settings.lease_seconds,
             allows_commands=settings.allow_exec,
         )
+        lease.service.on_end.append(self._units.agents.hand_back)
         event = EventRoom(database, watches)
         self._rooms: Sequence[Room] = (hardware, template, workflow, release, lease, *self._units.rooms, event)
         self._tink: Edge | None = None

@@ -10,7 +10,7 @@ from support.unit_storm.storm import Storm
 from tinkwell.core.unit.invariant import CHECKS
 from tinkwell.core.unit.kinds import EventKind, Profile
 
-SEEDS = range(1_000_000, 1_000_020)
+SEEDS = range(1_000_000, 1_000_010)
 
 
 @pytest.mark.parametrize("profile", Profile)

@@ -135,6 +135,11 @@ def lose(state: State, unit: Unit) -> None:
         unit.running = replace(running, is_lost=True)
 
 
+def hand_back(state: State, unit: Unit) -> None:
+    """Have the attempt that runs be made again at the next grant, as one that was not lost."""
+    unit.running = replace(_running(unit), is_lost=True)
+
+
 def elect(state: State, application: Application) -> str:
     """Elect who leads where nobody does, and return who leads; nothing if nobody can."""
     candidates = [

@@ -108,6 +108,10 @@ class World:
         """Have a storage leave its unit; it stays, free."""
         request.detach(self._state, storage, actor=actor)
 
+    def remove_storage(self, storage: str) -> None:
+        """Forget a storage that no unit has."""
+        request.remove_storage(self._state, storage)
+
     def request(self, unit: str, kind: EventKind) -> None:
         """Ask for `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
         request.request(self._state, self._state.unit(unit), kind)
@@ -184,6 +188,14 @@ class World:
         found = self._state.unit(unit)
         return resolve.next_event(found.ledger, sight.view(self._state, found))
 
+    def due_task(self, unit: str) -> str:
+        """Return the id of the task that a unit would be given now; "" while an event or a task runs."""
+        found = self._state.unit(unit)
+        event = found.running
+        if self.running_task(unit) is not None or (event is not None and event.state is EventState.RUNNING):
+            return ""
+        return resolve.next_task(found.ledger, self.view(unit), has_error=event is not None)
+
     def grant(self, unit: str, *, may_retry: bool = True) -> Running | None:
         """Return the event that a unit is to run now; None if nothing is due, or it waits to be tried again."""
         return delivery.grant(self._state, self._state.unit(unit), may_retry=may_retry)
@@ -215,6 +227,10 @@ class World:
     def lose(self, unit: str) -> None:
         """Say that nobody knows what became of the attempt that a unit runs; after the second one it has failed."""
         delivery.lose(self._state, self._state.unit(unit))
+
+    def hand_back(self, unit: str) -> None:
+        """Say that the agent of a unit has ended the attempt because it stops: the next grant makes another one."""
+        delivery.hand_back(self._state, self._state.unit(unit))
 
     def silence(self, unit: str) -> None:
         """Say that a unit's agent has not been alive for so long that a leader's term is over."""
@@ -308,10 +324,9 @@ class World:
     def is_busy(self, unit: str) -> bool:
         """Whether a unit has an event or a task in flight or due, or is to go."""
         found = self._state.unit(unit)
-        is_running = found.running is not None or self.running_task(unit) is not None
-        view = self.view(unit)
-        is_due = resolve.next_task(found.ledger, view) or resolve.next_event(found.ledger, view)
-        return is_running or found.life is Life.DYING or bool(is_due)
+        if found.running is not None or found.life is Life.DYING or self.running_task(unit) is not None:
+            return True
+        return bool(self.due_task(unit)) or self.due(unit) is not None
 
     def failed(self) -> list[str]:
         """Return the units of which an event is in ERROR."""

@@ -906,6 +906,7 @@ class FailEventRequest(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     IS_LOST_FIELD_NUMBER: _builtins.int
+    IS_HANDED_BACK_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     event_id: _builtins.str
     attempt: _builtins.int
@@ -913,6 +914,10 @@ class FailEventRequest(_message.Message):
     """message is at most 1,000 characters."""
     is_lost: _builtins.bool
     """is_lost: the handler was ended from outside, and whether it had come to its end is not known."""
+    is_handed_back: _builtins.bool
+    """is_handed_back: the agent was asked to stop, and has ended the handler for that. It counts as nothing, whoever is next
+    makes another attempt, and no event is granted with it.
+    """
     def __init__(
         self,
         *,
@@ -921,10 +926,11 @@ class FailEventRequest(_message.Message):
         attempt: _builtins.int = ...,
         message: _builtins.str = ...,
         is_lost: _builtins.bool = ...,
+        is_handed_back: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "event_id", b"event_id", "is_lost", b"is_lost", "lease_token", b"lease_token", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "event_id", b"event_id", "is_handed_back", b"is_handed_back", "is_lost", b"is_lost", "lease_token", b"lease_token", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

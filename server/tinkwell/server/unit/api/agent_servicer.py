@@ -58,6 +58,7 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
             request.attempt,
             message=request.message,
             is_lost=request.is_lost,
+            is_handed_back=request.is_handed_back,
             lease_token=request.lease_token,
             actor=auth.actor(context),
         )

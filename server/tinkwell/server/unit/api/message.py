@@ -1,7 +1,7 @@
 """Applications and all that belongs to them as protobuf messages, and requests back from them."""
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from google.protobuf import timestamp_pb2
 
@@ -155,6 +155,9 @@ def event(found: record.Event) -> pb.UnitEvent:
     about = found.relation
     return pb.UnitEvent(
         id=found.id,
+        namespace=found.namespace,
+        application_id=found.application_id,
+        unit_id=found.unit_id,
         unit=found.unit,
         kind=found.kind,
         ordinal=found.ordinal,
@@ -171,13 +174,7 @@ def event(found: record.Event) -> pb.UnitEvent:
         reason=found.reason,
         leaving=found.leaving,
         actor=found.actor,
-        cause=pb.UnitEventCause(
-            type=str(found.cause.get("type", "")),
-            id=str(found.cause.get("id", "")),
-            owner=str(found.cause.get("owner", "")),
-            version=int(found.cause.get("version", 0)),
-            actor=str(found.cause.get("actor", "")),
-        ),
+        cause=_cause(found.cause) if found.cause else None,
         phase=_PHASES[found.phase],
         message=found.message,
         deferred=found.deferred,
@@ -187,6 +184,8 @@ def event(found: record.Event) -> pb.UnitEvent:
         retry_at=_moment(found.retry_at),
         name=found.name,
         version=found.version,
+        created_at=_moment(found.created_at),
+        updated_at=_moment(found.updated_at),
     )
 
 
@@ -289,6 +288,16 @@ def _json(value: JsonValue) -> str:
 
 def _status(found: record.Status) -> pb.UnitStatus:
     return pb.UnitStatus(name=found.name, message=found.message)
+
+
+def _cause(found: Mapping[str, str | int]) -> pb.UnitEventCause:
+    return pb.UnitEventCause(
+        type=str(found.get("type", "")),
+        id=str(found.get("id", "")),
+        owner=str(found.get("owner", "")),
+        version=int(found.get("version", 0)),
+        actor=str(found.get("actor", "")),
+    )
 
 
 def _event_relation(found: record.EventRelation) -> pb.UnitEventRelation:

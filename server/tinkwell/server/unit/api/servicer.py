@@ -168,6 +168,10 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         detached = await self._service.storing.detach(request.namespace, request.storage, actor=auth.actor(context))
         return message.storage(detached)
 
+    async def RemoveStorage(self, request: pb.RemoveStorageRequest, context: Context) -> pb.Storage:
+        removed = await self._service.storing.remove(request.namespace, request.storage, actor=auth.actor(context))
+        return message.storage(removed)
+
     async def Explain(self, request: pb.ExplainUnitRequest, context: Context) -> pb.ExplainUnitResponse:
         return message.explanation(await self._service.explaining.explain(request.namespace, request.unit))
 

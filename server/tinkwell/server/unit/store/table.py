@@ -109,6 +109,8 @@ unit = Table(
     Column("is_storage_kept", Boolean, nullable=False),
     Column("status_name", Text, nullable=False),
     Column("status_message", Text, nullable=False),
+    Column("said_name", Text, nullable=False),
+    Column("said_message", Text, nullable=False),
     Column("workload_version", Text, nullable=False),
     Column("last_ordinal", BigInteger, nullable=False),
     Column("next_tick_at", column.moment()),

@@ -5,9 +5,10 @@ import logging
 import random
 
 from tinkwell.core import errors
-from tinkwell.server.database.database import Database
+from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.overdue import Overdue
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.agent.rounds import Rounds
 from tinkwell.server.unit.service.agent.serving import ServingService
@@ -17,6 +18,7 @@ from tinkwell.server.unit.service.delivery.committing import Committing
 from tinkwell.server.unit.service.delivery.granting import Granting
 from tinkwell.server.unit.service.secret.reading import SecretReading
 from tinkwell.server.unit.service.task.ending import TaskEnding
+from tinkwell.server.unit.store import delivery
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +40,13 @@ class AgentService:
         self.tasks = TaskEnding(database, self.reaping, sealing)
         self.secrets = SecretReading(database, sealing)
         self.telling = Telling(database)
-        self.rounds = Rounds(elections, self.reaping, self.wakes, interval_seconds=interval_seconds)
+        overdue = Overdue(database)
+        self.rounds = Rounds(elections, self.reaping, self.wakes, overdue, interval_seconds=interval_seconds)
         self.rounds.others.append(self.tasks.end_overdue)
+
+    async def hand_back(self, transaction: Transaction, lease_token: int) -> None:
+        """Let what runs under a lease that its owner ends be made again, as nothing that was lost."""
+        await delivery.hand_back(transaction, lease_token)
 
     async def run(self) -> None:
         """Name units that may have something due until cancelled."""

@@ -16,9 +16,10 @@ from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.crowd import Crowd
 from tinkwell.server.unit.service.delivery.following import Refusal, following
-from tinkwell.server.unit.service.delivery.granting import TRIES
 from tinkwell.server.unit.service.delivery.record import Next
+from tinkwell.server.unit.service.delivery.tries import in_tries
 from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold
@@ -27,6 +28,9 @@ from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain, Loo
 
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
+# What `install` plans has every relation that the log has before it: whoever relates its application waits. And whoever
+# was elected announces its term in the application, also where it leads no more.
+_APPLICATION_KINDS = frozenset({EventKind.INSTALL, EventKind.LEADER_ELECTED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Committing:
     def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
         self._database = database
         self._reaping = reaping
+        self._crowd = Crowd()
         self._sealing = sealing
 
     async def commit(
@@ -80,14 +85,27 @@ class Committing:
         return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
 
     async def fail(
-        self, event_id: str, attempt: int, *, message: str, is_lost: bool, lease_token: int, actor: str
+        self,
+        event_id: str,
+        attempt: int,
+        *,
+        message: str,
+        is_lost: bool,
+        is_handed_back: bool,
+        lease_token: int,
+        actor: str,
     ) -> Next:
-        """End an attempt without success. One that is lost is made again at once, for the first time in a row."""
-        asked = _parse(_Attempt(event_id, attempt, lease_token))
+        """End an attempt without success. One that is lost is made again at once, for the first time in a row.
+
+        One that is handed back is made again by whoever is next, as often as that comes.
+        """
+        asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_handed_back))
         message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
 
         async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> None:
-            if is_lost:
+            if is_handed_back:
+                await turn.give_up(flight, lease_token=delivery.HANDED_BACK)
+            elif is_lost:
                 await turn.give_up(flight)
             else:
                 await turn.fail(looked.loaded, flight, message=message)
@@ -113,22 +131,17 @@ class Committing:
 
     async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
         call = _Call(asked, end, is_commit, locks_application)
-        for _ in range(TRIES):
-            try:
-                return await self._once(call, actor=actor)
-            except LookAgain:
-                continue
-        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+        return await in_tries(lambda: self._once(call, actor=actor))
 
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
+        # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
+        event = await hold.find_event(self._database.fetch, call.asked.event_id)
+        if event is None:
+            raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
 
         async def work(transaction: Transaction) -> Next | Refusal:
             transaction.changed = False
-            # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
-            event = await hold.find_event(transaction.fetch, call.asked.event_id)
-            if event is None:
-                raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
             turns[:] = [Turn(transaction, event.unit.unit_id, lease_token=call.asked.lease_token)]
             looked = await _lock(transaction, turns[0], call, event)
             flight = await _flight(transaction, call, looked.loaded)
@@ -138,7 +151,8 @@ class Committing:
                     return refusal
             return await following(turns[0], looked.held, lease_token=call.asked.lease_token, grants=call.asked.grants)
 
-        ended = (await self._database.write(work, actor=actor)).value
+        async with self._crowd.turn(event):
+            ended = (await self._database.write(work, actor=actor)).value
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
         if isinstance(ended, Refusal):
@@ -150,8 +164,7 @@ class Committing:
 async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundEvent) -> Looked:
     """Lock all that the end of an attempt may change, in the order in which all do, and look at its unit."""
     found = event.unit
-    # What `install` plans has every relation that the log has before it: whoever relates its application waits.
-    locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL
+    locks_application = found.leads or call.locks_application or event.kind in _APPLICATION_KINDS
     if locks_application and not await delivery.lock_application(transaction, found.application_id):
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
     if not await delivery.lock_unit(transaction, found.unit_id):

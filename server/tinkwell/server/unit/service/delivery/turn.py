@@ -119,7 +119,7 @@ class Turn:
         elif is_running:
             return await self._retry_lost(loaded, flight, agent)
         elif flight.retry_in_seconds is not None and flight.retry_in_seconds <= 0:
-            return await self._retry(loaded, flight, agent, has_failed=True)
+            return await self._retry(loaded, flight, agent)
         else:
             granted = await self._grant_task(loaded, agent, has_error=True)
             return granted or NoEvent(Why.IN_ERROR, flight.retry_in_seconds)
@@ -143,13 +143,15 @@ class Turn:
         return await self._answer_task(loaded, task) if task is not None else None
 
     async def _retry_lost(self, loaded: Loaded, flight: EventRow, agent: Agent) -> Next:
-        if not flight.is_lost:
-            return await self._retry(loaded, flight, agent, has_failed=False)
+        is_handed_back = flight.lease_token == delivery.HANDED_BACK
+        if is_handed_back or not flight.is_lost:
+            return await self._retry(loaded, flight, agent, is_lost=flight.is_lost or not is_handed_back)
         # Whatever ends it from outside may do so each time: somebody has to look.
         message = "its attempt was lost, for the second time in a row"
         return NoEvent(Why.IN_ERROR, await self.fail(loaded, flight, message=message))
 
-    async def _retry(self, loaded: Loaded, flight: EventRow, agent: Agent, *, has_failed: bool) -> Next:
+    async def _retry(self, loaded: Loaded, flight: EventRow, agent: Agent, *, is_lost: bool = False) -> Next:
+        has_failed = flight.state is EventState.ERROR
         event = sight.sighted(flight.event, loaded.view, has_failed=has_failed)
         if not _runs(agent.serving, event):
             # Whoever ran the code of the attempt that was lost may have gone for good, and what mends it be here.
@@ -164,7 +166,7 @@ class Turn:
             event,
             lease_token=agent.token,
             timeout_seconds=seconds,
-            is_lost=not has_failed,
+            is_lost=is_lost,
         )
         if has_failed:
             await tick.clear_error(self._transaction, self._unit_id)
@@ -338,9 +340,9 @@ class Turn:
         self.forget()
         return seconds
 
-    async def give_up(self, flight: EventRow) -> None:
-        """Let an attempt be lost: it is under no lease any more."""
-        await delivery.take_over(self._transaction, flight.id, 0)
+    async def give_up(self, flight: EventRow, *, lease_token: int = 0) -> None:
+        """Let an attempt be lost, or handed back: it is under no lease any more."""
+        await delivery.take_over(self._transaction, flight.id, lease_token)
         self.forget()
 
     async def end(self, loaded: Loaded) -> None:

@@ -51,6 +51,10 @@ RETRY = """
 RETRY_AT = """
     UPDATE unit_event SET retry_at = clock_timestamp() + make_interval(secs => $2) WHERE id = $1::text::uuid
 """
+# The token of attempts whose agent has stopped in order.
+HANDED_BACK = -1
+
+HAND_BACK = f"UPDATE unit_event SET lease_token = {HANDED_BACK} WHERE lease_token = $1 AND state = 'RUNNING'"  # noqa: S608
 TAKE_OVER = "UPDATE unit_event SET lease_token = $2 WHERE id = $1::text::uuid"
 FORGET = """
     DELETE FROM unit_event e
@@ -132,3 +136,8 @@ async def retry_in(transaction: Transaction, event_id: str, seconds: float) -> N
 async def take_over(transaction: Transaction, event_id: str, lease_token: int) -> None:
     """Let a running attempt be held under another token, as after its agent came back."""
     await transaction.fetch(TAKE_OVER, event_id, lease_token)
+
+
+async def hand_back(transaction: Transaction, lease_token: int) -> None:
+    """Let all attempts under a token be made again by whoever is next, as none that was lost."""
+    await transaction.fetch(HAND_BACK, lease_token)

@@ -11,6 +11,7 @@ from tinkwell.core.unit.kinds import Life, Phase
 from tinkwell.core.unit.record import Port, Status, Unit
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.request import event as events
+from tinkwell.server.unit.store.request import place
 
 _LISTED_ROWS = 100
 _UNIT = f"""
@@ -21,7 +22,8 @@ _UNIT = f"""
            ARRAY(SELECT s.name FROM storage s WHERE s.unit_id = u.id ORDER BY s.kind, s.number) AS storages,
            ARRAY(SELECT p.protocol || '/' || p.number FROM port p WHERE p.unit_id = u.id
                   ORDER BY p.protocol, p.number) AS ports,
-           EXISTS (SELECT FROM lease l WHERE l.id = u.lease_id AND l.expires_at > clock_timestamp()) AS is_agent_alive,
+           coalesce((SELECT l.expires_at > clock_timestamp() FROM lease l WHERE l.id = u.lease_id), {place.SERVES})
+               AS is_agent_alive,
            u.last_ordinal, u.created_at, u.updated_at, {events.COLUMNS}
       FROM unit u JOIN application a ON a.id = u.application_id
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from tinkwell.client.unit.grant import Grant, NoEvent, SecretContent
+from tinkwell.client.unit.agent.grant import Grant, NoEvent, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind
@@ -41,9 +41,16 @@ class UnitApi(Protocol):
         """End an event with its effects, or a task, and get the next one."""
 
     async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        why: str,
+        *,
+        is_lost: bool = False,
+        is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside."""
+        """Say that an attempt has ended without success; both others say that it was ended from outside."""
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
         """Read the bag of a unit or an application."""

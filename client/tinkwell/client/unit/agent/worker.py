@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Iterable
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.api.v1 import unit_service_pb2_grpc
 from tinkwell.client import call, errors
-from tinkwell.client.unit import effect_message, message, secret_message
-from tinkwell.client.unit.grant import Grant, NoEvent, SecretContent
+from tinkwell.client.unit import message
+from tinkwell.client.unit.agent import effect_message, secret_message
+from tinkwell.client.unit.agent.grant import Grant, NoEvent, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.value import field, output
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
@@ -111,9 +112,19 @@ class UnitClient:
         return effect_message.following(answer.next)
 
     async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        why: str,
+        *,
+        is_lost: bool = False,
+        is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside."""
+        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside.
+
+        `is_handed_back`: that is because this agent stops. It counts as nothing, and no event is granted.
+        """
         request = field.build(
             pb.FailEventRequest,
             lease_token=lease_token,
@@ -121,6 +132,7 @@ class UnitClient:
             attempt=attempt,
             message=why,
             is_lost=is_lost,
+            is_handed_back=is_handed_back,
         )
         answer = await self._caller.unary(self._stub.FailEvent, request, may_repeat=True)
         return effect_message.following(answer.next)
