@@ -260,7 +260,7 @@ class Host:
                 return await dispatch(self._served.charm_class, given, surroundings)
         except (Exception, SystemExit) as error:  # whatever a charm raises fails its event, and nothing else
             if deadline.expired():
-                return Failure(f"it was not done within {grant.timeout_seconds:g} seconds", TaskState.TIMEOUT)
+                return Failure(f"it was not done within {round(grant.timeout_seconds, 2):g} seconds", TaskState.TIMEOUT)
             outbox.log("ERROR", traceback.format_exc())
             return Failure(_said(error))
         except asyncio.CancelledError:

@@ -71,6 +71,7 @@ def given(grant: Grant, folders: Folders, address: str) -> Given:
         ports=frozenset(effect.Port(protocol=each.protocol, number=each.number) for each in grant.ports),
         secrets={each.id: _secret(each) for each in grant.secrets},
         addresses=grant.addresses or (address,),
+        remote=None if grant.remote is None else (grant.remote.owner, grant.remote.data),
     )
 
 

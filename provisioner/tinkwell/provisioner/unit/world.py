@@ -152,4 +152,9 @@ def _declared(folder: UnitFolder) -> Declared:
         manifest, _ = metadata.read_manifest(texts)
     except core_errors.CharmRefused as error:
         raise Refused(str(error)) from error
-    return Declared(bindings=frozenset(manifest.endpoints), storages=frozenset(manifest.storages))
+    paths = {name: folder.charm / resource.path for name, resource in manifest.resources.items()}
+    return Declared(
+        bindings=frozenset((*manifest.endpoints, *manifest.bindings)),
+        storages=frozenset(manifest.storages),
+        resources={name: str(path) if path.is_file() else None for name, path in paths.items()},
+    )
