@@ -25,7 +25,7 @@ async def _serve(server: str, state_dir: str, charm: str, *machines: str) -> Non
 def run(*arguments: str) -> None:
     """Serve units until SIGTERM. Only what says that it is ready is logged, as with the server."""
     logging.basicConfig(level=logging.WARNING)
-    logging.getLogger("tinkwell.charm.agent.lease").setLevel(logging.INFO)
+    logging.getLogger("tinkwell.client.lease.keeper").setLevel(logging.INFO)
     asyncio.run(_serve(*arguments))
 
 

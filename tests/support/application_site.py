@@ -15,6 +15,7 @@ from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import (
     application_service_pb2_grpc,
     namespace_service_pb2_grpc,
+    secret_service_pb2_grpc,
     unit_service_pb2_grpc,
     work_service_pb2,
     work_service_pb2_grpc,
@@ -27,7 +28,10 @@ from tinkwell.server.lease.api.servicer import OPERATION, WORKFLOW, WorkServicer
 from tinkwell.server.lease.service.operations import Holder, LeaseService
 from tinkwell.server.release.service.operation_hold import OperationHolds
 from tinkwell.server.rpc.watch.watch import Watches
+from tinkwell.server.secret.keys import Keys
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.api.agent_servicer import UnitServicer
+from tinkwell.server.unit.api.secret_servicer import SecretServicer
 from tinkwell.server.unit.api.servicer import ApplicationServicer, NamespaceServicer
 from tinkwell.server.unit.service.agent.service import AgentService
 from tinkwell.server.unit.service.request.service import ApplicationService
@@ -66,6 +70,7 @@ class Site:
     edge: edge.Edge
     apps: application_service_pb2_grpc.ApplicationServiceStub
     namespaces: namespace_service_pb2_grpc.NamespaceServiceStub
+    secrets: secret_service_pb2_grpc.SecretServiceStub
     units: unit_service_pb2_grpc.UnitServiceStub
     work: work_service_pb2_grpc.WorkServiceStub
     sql: asyncpg.Connection
@@ -135,15 +140,19 @@ async def refusal(call: Any) -> edge.Refusal:
 
 
 @contextlib.asynccontextmanager
-async def open_site(database_url: str) -> AsyncIterator[Site]:
-    """Serve operators and agents over an empty database."""
+async def open_site(
+    database_url: str, *, keys: Keys | None = None, allows_commands: bool = False
+) -> AsyncIterator[Site]:
+    """Serve operators and agents over an empty database; without keys there are no secrets."""
     sql = await asyncpg.connect(database_url)
     pool = engine.create(role.url_of_server(database_url), pool_size=10)
     database = Database(pool)
     holders: dict[str, Holder] = {WORKFLOW: MachineHolds(database), OPERATION: OperationHolds()}
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
-    agents = AgentService(database, interval_seconds=1)
-    service = ApplicationService(database, agents.reaping.run)
+    sealing = SecretService(keys)
+    agents = AgentService(database, interval_seconds=1, sealing=sealing)
+    leases.on_end.append(agents.hand_back)
+    service = ApplicationService(database, agents.reaping.run, sealing=sealing, allows_commands=allows_commands)
     watches = cast("Watches", _NoWatches())
 
     def register(server: grpc.aio.Server) -> None:
@@ -154,6 +163,7 @@ async def open_site(database_url: str) -> AsyncIterator[Site]:
         namespace_service_pb2_grpc.add_NamespaceServiceServicer_to_server(
             NamespaceServicer(service.namespaces, watches), server
         )
+        secret_service_pb2_grpc.add_SecretServiceServicer_to_server(SecretServicer(service.secrets, watches), server)
         work_service_pb2_grpc.add_WorkServiceServicer_to_server(WorkServicer(leases, MachineHolds(database)), server)
 
     try:
@@ -162,6 +172,7 @@ async def open_site(database_url: str) -> AsyncIterator[Site]:
                 edge=served,
                 apps=application_service_pb2_grpc.ApplicationServiceStub(served.channel),
                 namespaces=namespace_service_pb2_grpc.NamespaceServiceStub(served.channel),
+                secrets=secret_service_pb2_grpc.SecretServiceStub(served.channel),
                 units=unit_service_pb2_grpc.UnitServiceStub(served.channel),
                 work=work_service_pb2_grpc.WorkServiceStub(served.channel),
                 sql=sql,

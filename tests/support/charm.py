@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-from tinkwell.charm import Status
+from tinkwell.charm import Status, errors
+from tinkwell.charm.attempt.given import SecretRead
 
 
 @dataclass
@@ -16,10 +18,20 @@ class Bags:
     application_statuses: list[Status] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
     reads: list[tuple[int, str]] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
         self.reads.append((relation, owner))
         return self.data.get((relation, owner), {})
+
+    async def read_secret(self, secret: str, revision: int) -> SecretRead:
+        raise errors.SecretMissing(f"there is no secret {secret}")
+
+    def log_task(self, text: str) -> None:
+        self.told.append(text)
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
 
     def set_status(self, status: Status) -> None:
         self.statuses.append(status)

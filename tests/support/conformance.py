@@ -15,6 +15,7 @@ pytest.register_assert_rewrite(
     "support.release_secret_conformance",
     "support.retention_conformance",
     "support.unit_conformance",
+    "support.unit_secret_conformance",
 )
 
 from support import (  # noqa: E402
@@ -30,6 +31,7 @@ from support import (  # noqa: E402
     release_secret_conformance,
     retention_conformance,
     unit_conformance,
+    unit_secret_conformance,
 )
 
 CHECKS = (
@@ -45,4 +47,5 @@ CHECKS = (
     *release_lifecycle_conformance.CHECKS,
     *release_explain_conformance.CHECKS,
     *unit_conformance.CHECKS,
+    *unit_secret_conformance.CHECKS,
 )

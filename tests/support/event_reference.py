@@ -26,6 +26,10 @@ _TELLS: Mapping[EventKind, str] = {
     EventKind.RELATION_CHANGED: "a bag has another version than the unit saw last",
     EventKind.RELATION_DEPARTED: "a unit has left the relation, or the unit itself leaves it",
     EventKind.RELATION_BROKEN: "the relation is over for the unit",
+    EventKind.SECRET_CHANGED: "a secret that the unit has read, and may read, has a newer revision",
+    EventKind.SECRET_ROTATE: "the interval is over after which the unit is to give its secret another revision",
+    EventKind.SECRET_EXPIRED: "a revision of the unit's secret has reached its end; it stays until it is removed",
+    EventKind.SECRET_REMOVE: "a revision of the unit's secret is not the newest one, and nobody reads it",
     EventKind.UPGRADE_CHARM: "the unit runs other code from now on; `config-changed` and `start` follow at once",
     EventKind.PRE_SERIES_UPGRADE: "somebody asks to prepare for an upgrade of the machine",
     EventKind.POST_SERIES_UPGRADE: "somebody says that this upgrade is over",
@@ -126,6 +130,10 @@ def _about(kind: EventKind) -> str:
             return "a relation"
         case _ if kind.is_storage:
             return "a storage instance"
+        case _ if kind.is_of_revision:
+            return "a revision of a secret"
+        case _ if kind.is_secret:
+            return "a secret"
         case _:
             return ""
 

@@ -7,7 +7,8 @@ from typing import cast
 from tinkwell.client import Client, Grant, NoEvent, Unit
 from tinkwell.core.charm import package
 from tinkwell.core.charm.package import NewFile
-from tinkwell.core.unit.effect import NO_EFFECTS, Effects
+from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
+from tinkwell.core.unit.kinds import TaskState
 
 WEB = """\
 name: web
@@ -22,6 +23,14 @@ config:
     title: {type: string}
 storage:
   data: {type: filesystem, multiple: {range: 0-}}
+actions:
+  backup:
+    description: Write everything into a file
+    params:
+      target: {type: string}
+      level: {type: integer, default: 3, minimum: 1}
+    required: [target]
+    additionalProperties: false
 """
 PG = """\
 name: pg
@@ -30,6 +39,8 @@ provides:
 """
 
 Handler = Callable[[Grant], Effects | str]
+Action = Callable[[Grant], tuple[TaskOutcome, Effects]]
+DONE = TaskOutcome(state=TaskState.SUCCEEDED)
 
 
 def charm(manifest: str, **files: str) -> bytes:
@@ -47,6 +58,7 @@ class Agent:
         self.machines = machines
         self.told: list[tuple[str, str]] = []
         self.handlers: dict[str, Handler] = {}
+        self.actions: dict[str, Action] = {}
 
     @classmethod
     async def enter(
@@ -90,7 +102,9 @@ class Agent:
         return has_run
 
     async def run_grant(self, grant: Grant) -> Grant | NoEvent:
-        """Run one event."""
+        """Run one event, or one task, which is told by the name of its action."""
+        if grant.task is not None:
+            return await self.run_task(grant, grant.task.name)
         self.told.append((grant.unit, grant.event.name))
         handler = self.handlers.get(grant.event.name)
         left = handler(grant) if handler is not None else NO_EFFECTS
@@ -98,6 +112,13 @@ class Agent:
         if isinstance(left, str):
             return await self.client.units.fail(self.token, event.id, event.attempt, left)
         return await self.client.units.commit(self.token, event.id, event.attempt, left)
+
+    async def run_task(self, grant: Grant, name: str) -> Grant | NoEvent:
+        """Run one task."""
+        self.told.append((grant.unit, f"task {name}"))
+        action = self.actions.get(name)
+        outcome, left = action(grant) if action is not None else (DONE, NO_EFFECTS)
+        return await self.client.units.commit(self.token, grant.event.id, 1, left, task=outcome)
 
 
 async def deploy(client: Client, *names: str, units: int = 1, config: Mapping[str, object] | None = None) -> Agent:

@@ -240,6 +240,7 @@ class Storm:
 
     async def _end(self, owner: str, grant: Grant, grants: dict[str, Grant]) -> None:
         committing, event = self.agents.committing, grant.granted
+        assert event is not None  # a storm asks for no tasks
         chance, token = self._random.random(), self._tokens[owner]
         known = {"lease_token": token, "actor": owner}
         if chance < 0.08:
@@ -305,6 +306,7 @@ class Storm:
         while isinstance(found, Grant):
             is_changed = True
             event = found.granted
+            assert event is not None  # a storm asks for no tasks
             await self.agents.committing.commit(
                 event.id, event.attempt, Effects(), lease_token=self._tokens["last"], actor="last"
             )

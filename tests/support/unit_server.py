@@ -1,14 +1,15 @@
 """A server of one unit, as much of it as the agent's side is tried against.
 
-It decides as the real one does what becomes of an attempt, by a list of events that the unit is to get instead of the
-rules for those. Its state may be kept in a file, so that an agent that is killed finds it as it has left it.
+It decides as the real one does what becomes of an attempt, by a list of events and tasks that the unit is to get
+instead of the rules for those. Its state may be kept in a file, so that an agent that is killed finds it as it has left
+it.
 """
 
 import asyncio
 import dataclasses
 import hashlib
 import pickle
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,10 +17,21 @@ from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.unit.event import EventRelation, UnitEvent
-from tinkwell.client.unit.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
+from tinkwell.client.unit.grant import (
+    Grant,
+    GrantedRelation,
+    GrantedSecret,
+    Leadership,
+    NoEvent,
+    NoEventReason,
+    SecretContent,
+)
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
+from tinkwell.client.unit.notice import DeferredNotice
+from tinkwell.client.unit.task import CANCELLED, Task
 from tinkwell.core.charm import package
-from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile
+from tinkwell.core.unit.effect import TaskOutcome
+from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile, TaskKind, TaskState
 
 UNIT_ID = "5b0d8a0e-8f0c-4b60-9f0b-6a4c2f0d9f11"
 NAMES = {kind.value: kind for kind in EventKind}
@@ -44,6 +56,19 @@ class State:
     lost: int = 0
     statuses: list[str] = field(default_factory=list)
     lines: dict[tuple[int, int, int], tuple[str, str]] = field(default_factory=dict)
+    kind: CharmKind = CharmKind.SCRIPTS
+    # Tasks that wait; the one that runs, and under which token; and how each has ended, with all lines until then.
+    asked: list[Task] = field(default_factory=list)
+    running: tuple[Task, int] | None = None
+    ended: dict[str, tuple[TaskOutcome, list[str]]] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+    notices: list[tuple[int, str, str]] = field(default_factory=list)
+    # What was done to secrets, and what those hold that the unit may read, by their revisions.
+    secret_edits: list[str] = field(default_factory=list)
+    secrets: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    ports: list[str] = field(default_factory=list)
+    version: str = ""
+    application_status: str = ""
 
 
 class UnitServer:
@@ -61,8 +86,11 @@ class UnitServer:
         self.storages: dict[str, bool] = {}
         self.kept_storages: set[str] = set()
         self.history_id = "one"
+        self.config: dict[str, object] = {"workers": 2}
         self.refresh(files)
         self.woken = asyncio.Event()
+        # Ordinals of events whose attempts were handed back.
+        self.handed_back: list[int] = []
         if path is not None and path.exists():
             self._load()
 
@@ -76,6 +104,36 @@ class UnitServer:
         digest = f"sha256:{hashlib.sha256(made).hexdigest()}"
         self.state.packages[digest] = made
         self.state.charm = digest
+
+    def deploy(self, files: Iterable[package.NewFile]) -> None:
+        """Have the unit run a charm of ops, which has these files."""
+        made = package.pack(files)
+        digest = f"sha256:{hashlib.sha256(made).hexdigest()}"
+        self.state.packages[digest] = made
+        self.state.charm, self.state.kind = digest, CharmKind.OPS
+
+    def ask(
+        self, action: str = "", *, parameters: Mapping[str, object] | None = None, arguments: Sequence[str] = ()
+    ) -> str:
+        """Have the unit run a task, and return its id."""
+        task = Task(
+            f"5b0d8a0e-8f0c-4b60-9f0b-{len(self.state.asked) + len(self.state.ended):012}",
+            kind=TaskKind.EXEC if arguments else TaskKind.ACTION,
+            name=action,
+            parameters=dict(parameters or {}),
+            arguments=tuple(arguments),
+            state=TaskState.RUNNING,
+        )
+        self.state.asked.append(task)
+        self.woken.set()
+        return task.id
+
+    def cancel(self) -> None:
+        """Have the task that runs be ended."""
+        assert self.state.running is not None
+        task, token = self.state.running
+        self.state.running = dataclasses.replace(task, message=CANCELLED), token
+        self.woken.set()
 
     def remove(self) -> None:
         """Have the unit removed by force."""
@@ -92,8 +150,9 @@ class UnitServer:
 
     @property
     def is_over(self) -> bool:
-        """Whether all events are committed."""
-        return self.state.done == len(self.state.names)
+        """Whether all events are committed, and all tasks have ended."""
+        state = self.state
+        return state.done == len(state.names) and not state.asked and state.running is None
 
     async def storages_in(self, namespace: str) -> frozenset[str]:
         """Return the storages that are there when the unit is gone."""
@@ -123,8 +182,11 @@ class UnitServer:
         kinds: Iterable[CharmKind | str],
         machines: Iterable[str] = (),
         anywhere: bool = False,
+        charm: str = "",
+        namespace: str = "",
+        application: str = "",
     ) -> AsyncIterator[tuple[str, ...]]:
-        assert list(kinds) == [CharmKind.SCRIPTS]
+        assert list(kinds) == [CharmKind.SCRIPTS, CharmKind.OPS]
         yield (UNIT_ID,)
         while True:
             await self.woken.wait()
@@ -138,10 +200,19 @@ class UnitServer:
         return following
 
     async def commit(
-        self, lease_token: int, event_id: str, attempt: int, effects: object, *, is_last: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        effects: object,
+        *,
+        is_last: bool = False,
+        task: TaskOutcome | None = None,
     ) -> Grant | NoEvent:
         self._check(lease_token, "commit")
         assert isinstance(effects, bytes)
+        if task is not None:
+            return self._end_task(event_id, pb.Effects.FromString(effects), task)
         number, state = int(event_id), self.state
         if (number, attempt) in [(n, a) for n, (_, a) in enumerate(state.committed)]:
             following = self._next()
@@ -161,9 +232,19 @@ class UnitServer:
         return following
 
     async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        why: str,
+        *,
+        is_lost: bool = False,
+        is_handed_back: bool = False,
     ) -> Grant | NoEvent:
         self._check(lease_token, "fail")
+        if is_handed_back:
+            self.handed_back.append(int(event_id))
+            return NoEvent(reason=NoEventReason.NOTHING_DUE)
         if is_lost:
             self.state.lost += 1
             self.state.in_flight = (int(event_id), attempt, 0, False)
@@ -179,10 +260,33 @@ class UnitServer:
             raise errors.PermissionDenied(f"the bag of {owner} is not for web/0")
         return Bag(owner, self.others[owner])
 
-    async def set_status(self, lease_token: int, unit_id: str, *, status: UnitStatus | None = None) -> None:
-        assert status is not None
+    async def read_secret(
+        self, lease_token: int, event_id: str, secret: str = "", *, label: str = "", revision: int = 0
+    ) -> SecretContent:
+        if secret not in self.state.secrets:
+            raise errors.NotFound(f"there is no secret {secret}")
+        revisions = self.state.secrets[secret]
+        revision = revision or len(revisions)
+        return SecretContent(id=secret, revision=revision, content=revisions[revision - 1])
+
+    async def append_task_log(self, lease_token: int, task_id: str, number: int, lines: Iterable[str]) -> None:
+        self.state.told += lines
+
+    async def set_status(
+        self,
+        lease_token: int,
+        unit_id: str,
+        *,
+        status: UnitStatus | None = None,
+        application_status: UnitStatus | None = None,
+        workload_version: str | None = None,
+    ) -> None:
         self._check(lease_token, "set_status")
-        self.state.statuses.append(status.name)
+        if status is not None:
+            self.state.statuses.append(status.name)
+        self.state.version = workload_version or self.state.version
+        if application_status is not None:
+            self.state.application_status = application_status.name
         self._save()
 
     async def append_logs(self, lease_token: int, unit_id: str, lines: Iterable[UnitLogLine]) -> int:
@@ -208,6 +312,8 @@ class UnitServer:
         state = self.state
         if state.is_gone:
             return NoEvent(reason=NoEventReason.GONE)
+        if (task := self._task()) is not None:
+            return task
         if state.in_flight is None:
             if state.done == len(state.names):
                 return NoEvent(reason=NoEventReason.NOTHING_DUE)
@@ -220,26 +326,59 @@ class UnitServer:
             state.in_flight = (number, attempt + 1, state.token, False)
         return self._grant(number, state.in_flight[1])
 
+    def _task(self) -> Grant | None:
+        """Grant the task that runs, or the next one where no event runs."""
+        state = self.state
+        if state.running is not None and state.running[1] != state.token:
+            lost = TaskOutcome(state=TaskState.FAILED, message="its agent was lost")
+            state.ended[state.running[0].id] = lost, []
+            state.running = None
+        if state.running is None:
+            if not state.asked or (state.in_flight is not None and not state.in_flight[3]):
+                return None
+            state.running = state.asked.pop(0), state.token
+        task = state.running[0]
+        event = UnitEvent(task.id, unit="web/0", attempt=1)
+        return dataclasses.replace(self._grant(0, 1), event=event, task=task)
+
+    def _end_task(self, task_id: str, effects: pb.Effects, outcome: TaskOutcome) -> Grant | NoEvent:
+        state = self.state
+        if task_id not in state.ended:
+            if state.running is None or state.running[0].id != task_id:
+                raise errors.IllegalTransition("the task has ended otherwise")
+            state.running = None
+            if outcome.state is TaskState.SUCCEEDED:
+                self._apply(effects)
+            state.ended[task_id] = outcome, list(state.told)
+        following = self._next()
+        self._save()
+        return following
+
     def _grant(self, number: int, attempt: int) -> Grant:
         relation = GrantedRelation(
             number=7, endpoint="db", application="pg", members=("pg/0",), own=Bag("web/0", dict(self.state.bag))
         )
         return Grant(
-            event=_event(number, attempt, self.state.names[number]),
+            event=_event(number, attempt, self.state.names[number] if self.state.names else "install"),
             timeout_seconds=self.timeout_seconds,
             unit_id=UNIT_ID,
             unit="web/0",
             application="web",
             namespace="default",
             profile=Profile.LITERAL,
-            kind=CharmKind.SCRIPTS,
+            kind=self.state.kind,
             charm=self.state.charm,
-            config={"workers": 2},
+            config=self.config,
             leadership=self.leadership,
             relations=(relation,),
             storages=self.storages,
             state=dict(self.state.kept),
             status=UnitStatus(),
+            deferred=tuple(DeferredNotice(*each) for each in self.state.notices),
+            secrets=tuple(
+                GrantedSecret(id=each, owner="pg", latest=len(held)) for each, held in self.state.secrets.items()
+            ),
+            committed_ordinal=len(self.state.committed),
         )
 
     def _apply(self, effects: pb.Effects) -> None:
@@ -249,6 +388,11 @@ class UnitServer:
                 _edit(self.state.bag, key, edit.value if edit.HasField("value") else None)
         for edit in effects.state:
             _edit(self.state.kept, edit.key, edit.value if edit.HasField("value") else None)
+        gone = {each.handler for each in effects.consumed}
+        self.state.notices = [each for each in self.state.notices if each[1] not in gone]
+        self.state.notices += [(each.ordinal, each.handler, each.event) for each in effects.deferred]
+        self.state.secret_edits += [f"{each.WhichOneof('edit')} {each.id}" for each in effects.secrets]
+        self.state.ports += [f"{each.number}/{each.protocol}" for each in effects.opened]
 
     def _load(self) -> None:
         if self._path is not None and self._path.exists():

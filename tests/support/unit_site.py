@@ -80,11 +80,37 @@ class Agent:
         """Commit it."""
         return self._take(unit_id, (await self.stub.CommitEvent(self.committing(unit_id, **effects))).next)
 
-    async def fail(self, unit_id: str, message: str = "exit 1", *, is_lost: bool = False) -> pb.NextEventResponse:
-        """Say that it has failed."""
+    def ending(self, unit_id: str, state: str = "SUCCEEDED", **outcome: Any) -> pb.CommitEventRequest:
+        """The request that ends the task that a unit was granted; `effects` are those of an event."""
+        effects = outcome.pop("effects", {})
+        number = application_pb.TaskState.Value(f"TASK_STATE_{state}")
+        return pb.CommitEventRequest(
+            lease_token=self.token,
+            event_id=self.grants[unit_id].task.id,
+            attempt=1,
+            effects=pb.Effects(**effects),
+            task=pb.TaskOutcome(state=number, **outcome),
+        )
+
+    async def end(self, unit_id: str, state: str = "SUCCEEDED", **outcome: Any) -> pb.NextEventResponse:
+        """End it."""
+        return self._take(unit_id, (await self.stub.CommitEvent(self.ending(unit_id, state, **outcome))).next)
+
+    async def read_secret(self, unit_id: str, name: str = "", *, label: str = "", revision: int = 0) -> dict[str, str]:
+        """Read a secret in the event or the task that a unit was granted."""
+        return dict((await self.stub.ReadSecret(self.reading(unit_id, name, label=label, revision=revision))).content)
+
+    def reading(self, unit_id: str, name: str = "", *, label: str = "", revision: int = 0) -> pb.ReadSecretRequest:
+        """The request for it."""
+        granted = self.grants[unit_id]
+        event_id = granted.event.id or granted.task.id
+        return pb.ReadSecretRequest(lease_token=self.token, event_id=event_id, id=name, label=label, revision=revision)
+
+    async def fail(self, unit_id: str, message: str = "exit 1", **how: bool) -> pb.NextEventResponse:
+        """Say that it has failed, or `is_lost` or `is_handed_back`."""
         granted = self.grants[unit_id].event
         request = pb.FailEventRequest(
-            lease_token=self.token, event_id=granted.id, attempt=granted.attempt, message=message, is_lost=is_lost
+            lease_token=self.token, event_id=granted.id, attempt=granted.attempt, message=message, **how
         )
         return self._take(unit_id, (await self.stub.FailEvent(request)).next)
 
@@ -153,6 +179,10 @@ class Site:
             ago_seconds,
         )
 
+    async def stop(self, agent: Agent) -> None:
+        """Let an agent end its lease in order."""
+        await self.work.Release(work_service_pb2.ReleaseRequest(lease_token=agent.token))
+
     async def dying(self, unit_id: str, actor: str = "ann") -> None:
         """Ask for a unit's removal."""
         await self.sql.execute(
@@ -201,6 +231,7 @@ async def open_site(database_url: str, *, pool_size: int = 10) -> AsyncIterator[
     holders: dict[str, Holder] = {WORKFLOW: MachineHolds(database), OPERATION: OperationHolds()}
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     service = AgentService(database, interval_seconds=1)
+    leases.on_end.append(service.hand_back)
 
     def register(server: grpc.aio.Server) -> None:
         unit_service_pb2_grpc.add_UnitServiceServicer_to_server(UnitServicer(service), server)

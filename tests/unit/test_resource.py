@@ -50,7 +50,11 @@ PARTS_OF_UNIT = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
+    ResourceType.SECRET,
+    ResourceType.TASK,
 )
+# The tables of secrets and tasks are in a module of their own.
+OF_SECRET_TABLE = (ResourceType.SECRET, ResourceType.TASK)
 ROOM_OF = (
     {kind: kind.lower() for kind in KINDS}
     | {ResourceType.ACTION: "workflow"}
@@ -125,7 +129,8 @@ def test_the_rooms_of_the_server_are_those_of_resources_and_of_what_they_share()
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_resource_has_a_table_that_its_room_defines(kind: ResourceType) -> None:
-    table = importlib.import_module(f"tinkwell.server.{ROOM_OF[kind]}.store.table")
+    store = f"tinkwell.server.{ROOM_OF[kind]}.store"
+    table = importlib.import_module(f"{store}.{'secret_table' if kind in OF_SECRET_TABLE else 'table'}")
     assert getattr(table, kind.lower()) is metadata.tables[kind.lower()]
 
 

@@ -3,6 +3,7 @@
 `tinkwell.charm.testing` tries them without a server, and `tinkwell unit run` serves units with them.
 """
 
+from tinkwell.charm.action import action
 from tinkwell.charm.bag import Bag
 from tinkwell.charm.charm import Charm
 from tinkwell.charm.declaration import on
@@ -12,9 +13,12 @@ from tinkwell.charm.errors import (
     CharmError,
     DeclarationError,
     NotLeader,
+    NotOwner,
     NotReadable,
     RelationGone,
+    SecretMissing,
     StorageMissing,
+    WrongSecret,
 )
 from tinkwell.charm.event import (
     CollectMetrics,
@@ -32,6 +36,11 @@ from tinkwell.charm.event import (
     RelationEvent,
     RelationJoined,
     Remove,
+    SecretChanged,
+    SecretEvent,
+    SecretExpired,
+    SecretRemove,
+    SecretRotate,
     Start,
     Stop,
     StorageAttached,
@@ -43,9 +52,11 @@ from tinkwell.charm.event import (
 from tinkwell.charm.instance import Instance
 from tinkwell.charm.option import Option
 from tinkwell.charm.relation import Relation
+from tinkwell.charm.secret import SecretInfo, Secrets
 from tinkwell.charm.status import Active, Blocked, Maintenance, Status, Waiting
 from tinkwell.charm.storage import Storage
-from tinkwell.core.unit.kinds import Profile
+from tinkwell.charm.task import Task
+from tinkwell.core.unit.kinds import Profile, Rotation
 
 __all__ = [
     "Active",
@@ -64,6 +75,7 @@ __all__ = [
     "LeaderSettingsChanged",
     "Maintenance",
     "NotLeader",
+    "NotOwner",
     "NotReadable",
     "Option",
     "Peer",
@@ -82,6 +94,15 @@ __all__ = [
     "Relations",
     "Remove",
     "Requires",
+    "Rotation",
+    "SecretChanged",
+    "SecretEvent",
+    "SecretExpired",
+    "SecretInfo",
+    "SecretMissing",
+    "SecretRemove",
+    "SecretRotate",
+    "Secrets",
     "Start",
     "Status",
     "Stop",
@@ -90,8 +111,11 @@ __all__ = [
     "StorageDetaching",
     "StorageEvent",
     "StorageMissing",
+    "Task",
     "UpdateStatus",
     "UpgradeCharm",
     "Waiting",
+    "WrongSecret",
+    "action",
     "on",
 ]

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tinkwell.charm import errors
+from tinkwell.charm.action import Action, acted
 from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.bag import Bag
 from tinkwell.charm.declaration import Subject, heard
 from tinkwell.charm.endpoint import Endpoint
 from tinkwell.charm.option import Option
+from tinkwell.charm.secret import Secrets
 from tinkwell.charm.status import Status
 from tinkwell.charm.storage import Storage
 from tinkwell.core.unit.kinds import Profile
@@ -32,6 +34,7 @@ class Declared:
     storages: tuple[Storage, ...]
     options: tuple[Option[object], ...]
     handlers: tuple[Handler, ...]
+    actions: tuple[Action, ...] = ()
 
 
 class Charm:
@@ -89,6 +92,11 @@ class Charm:
         return self._situation.state
 
     @property
+    def secrets(self) -> Secrets:
+        """The secrets that the unit owns, and those that it may read."""
+        return self._situation.secrets
+
+    @property
     def status(self) -> Status | None:
         """The status that was set during this event. It is seen at once, and stays if the event fails."""
         return self._status
@@ -132,7 +140,11 @@ def _declared(cls: type[Charm], name: str, profile: Profile | None) -> Declared:
         storages=tuple(each for each in members.values() if isinstance(each, Storage)),
         options=tuple(each for each in members.values() if isinstance(each, Option)),
         handlers=tuple(Handler(key, heard(each)) for key, each in members.items() if heard(each)),
+        actions=tuple(found for each in members.values() if (found := acted(each)) is not None),
     )
+    actions = [each.declared.name for each in declared.actions]
+    if twice := next((each for each in actions if actions.count(each) > 1), ""):
+        raise errors.DeclarationError(f"{cls.__name__} has the action {twice} twice; give one of them another name")
     names = [each.name for each in declared.endpoints] + [each.name for each in declared.storages]
     if twice := next((each for each in names if names.count(each) > 1), ""):
         raise errors.DeclarationError(f"{cls.__name__} declares {twice} twice; give one of them another name")

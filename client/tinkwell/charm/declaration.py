@@ -59,7 +59,7 @@ def heard(function: object) -> tuple[Subject, ...]:
 
 
 class On:
-    """Decorators for what happens to a unit itself; those of relations and storages are theirs."""
+    """Decorators for what happens to a unit itself and to secrets; those of relations and storages are theirs."""
 
     install = Hook(event.Install)
     start = Hook(event.Start)
@@ -73,6 +73,10 @@ class On:
     pre_series_upgrade = Hook(event.PreSeriesUpgrade)
     post_series_upgrade = Hook(event.PostSeriesUpgrade)
     collect_metrics = Hook(event.CollectMetrics)
+    secret_changed = Hook(event.SecretChanged)
+    secret_rotate = Hook(event.SecretRotate)
+    secret_expired = Hook(event.SecretExpired)
+    secret_remove = Hook(event.SecretRemove)
 
 
 on = On()

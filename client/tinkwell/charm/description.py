@@ -39,6 +39,7 @@ def manifest(charm_class: type[Charm]) -> record.Manifest:
             for each in declared.storages
         },
         options={each.name: _option(each) for each in declared.options},
+        actions={each.declared.name: each.declared for each in declared.actions},
     )
     try:
         return metadata.from_json(written.as_json())

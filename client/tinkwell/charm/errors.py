@@ -4,9 +4,12 @@ CharmError
 ├── DeclarationError    a class of charms says something of itself that cannot be
 ├── CannotDefer         this kind of event comes once and is not put off
 ├── NotLeader           only the leader's unit may do this
-├── NotReadable         the unit may not read this bag
+├── NotOwner            another unit, an application or a user owns the secret
+├── NotReadable         the unit may not read this bag, or this secret
 ├── RelationGone        the relation is broken, so nobody would read what is written into it
-└── StorageMissing      the unit does not have the storage that is asked for
+├── SecretMissing       the unit knows no such secret, or it is removed
+├── StorageMissing      the unit does not have the storage that is asked for
+└── WrongSecret         a secret cannot hold this, or have this label
 
 All but the first are raised in handlers. A handler that lets one go fails its event, which is then tried again.
 """
@@ -28,13 +31,25 @@ class NotLeader(CharmError):
     """Only the leader's unit may do this."""
 
 
+class NotOwner(CharmError):
+    """Another unit, an application or a user owns the secret."""
+
+
 class NotReadable(CharmError):
-    """The unit may not read this bag."""
+    """The unit may not read this bag, or this secret."""
 
 
 class RelationGone(CharmError):
     """The relation is broken, so nobody would read what is written into it."""
 
 
+class SecretMissing(CharmError):
+    """The unit knows no such secret, or it is removed."""
+
+
 class StorageMissing(CharmError):
     """The unit does not have the storage that is asked for."""
+
+
+class WrongSecret(CharmError):
+    """A secret cannot hold this, or have this label."""

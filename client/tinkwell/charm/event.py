@@ -20,6 +20,8 @@ class Event:
 
     kind: ClassVar[EventKind]
     can_defer: ClassVar[bool] = True
+    # Why it cannot be put off.
+    comes_once: ClassVar[str] = "the unit ends with it"
 
     ordinal: int
     is_again: bool = False
@@ -36,10 +38,11 @@ class Event:
 
         The handler runs on to its end; return after the call. Other handlers of the event are not called again. Nothing
         wakes the unit for it. Put off once, it keeps its place before the next event. Put off twice, the next event
-        overtakes it. Raises `CannotDefer` for `stop` and `remove`, after which there is no next event.
+        overtakes it. Raises `CannotDefer` for `stop` and `remove`, after which there is no next event, and for
+        `secret-rotate` and `secret-expired`, which come again by themselves.
         """
         if not self.can_defer:
-            raise errors.CannotDefer(f"{self.kind} cannot be deferred: the unit ends with it")
+            raise errors.CannotDefer(f"{self.kind} cannot be deferred: {self.comes_once}")
         self._is_deferred = True
 
 
@@ -198,3 +201,48 @@ class StorageDetaching(StorageEvent):
     """The unit has the storage for the length of this event only."""
 
     kind = EventKind.STORAGE_DETACHING
+
+
+@dataclass(eq=False, kw_only=True)
+class SecretEvent(Event):
+    """An event of a secret, by its name such as `secret:9m4e2mr0ui3e8a215n4g`.
+
+    `label` is the owner's for an owner, else the one that the unit has given it, and may be empty. `revision` is the
+    one that the event is about, 0 where it is about none.
+    """
+
+    secret: str
+    label: str = ""
+    revision: int = 0
+
+
+@dataclass(eq=False, kw_only=True)
+class SecretChanged(SecretEvent):
+    """A secret that the unit reads has a new revision: `get` with `refresh` reads that."""
+
+    kind = EventKind.SECRET_CHANGED
+
+
+@dataclass(eq=False, kw_only=True)
+class SecretRotate(SecretEvent):
+    """It is time to give an own secret other content."""
+
+    kind = EventKind.SECRET_ROTATE
+    can_defer = False
+    comes_once = "the secret has to be rotated now"
+
+
+@dataclass(eq=False, kw_only=True)
+class SecretExpired(SecretEvent):
+    """A revision of an own secret has expired: remove it, and give the secret other content if it is the newest."""
+
+    kind = EventKind.SECRET_EXPIRED
+    can_defer = False
+    comes_once = "the revision has expired"
+
+
+@dataclass(eq=False, kw_only=True)
+class SecretRemove(SecretEvent):
+    """Nobody reads an older revision of an own secret any more: remove it."""
+
+    kind = EventKind.SECRET_REMOVE

@@ -41,11 +41,17 @@ RESOURCES = (
         "app", "tinkwell.cli.unit.application:app", "Applications: charms that run as units, related to each other."
     ),
     Component("unit", "tinkwell.cli.unit.commands:unit", "Units: what each one was told, and why it is as it is."),
+    Component("task", "tinkwell.cli.unit.task:task", "Tasks: actions and commands that units were asked to run."),
     Component("charm", "tinkwell.cli.unit.charm:charm", "Charms: what units run, and what it declares."),
     Component(
         "namespace",
         "tinkwell.cli.unit.namespace:namespace",
         "Namespaces: the settings of applications that belong together.",
+    ),
+    Component(
+        "secret",
+        "tinkwell.cli.unit.secret:secret",
+        "Secrets: what charms are told that nobody else may read, and the keys that they are sealed by.",
     ),
     Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
 )
@@ -64,7 +70,6 @@ _KNOWN = {
     "automation": ("React to events by rules in a file.", "provisioner"),
     "db": ("Bring the database's schema up to date.", "server"),
     "resource": ("Types of resources: begin one, and try it out.", "provisioner"),
-    "secret": ("Make the keys that seal secrets, and change them.", "server"),
 }
 # Those of them that are for who writes types of resources.
 _AUTHORS = ("resource",)

@@ -21,7 +21,13 @@ from tinkwell.client.hardware.push import BulkChange, Conditional
 from tinkwell.client.lease.client import WorkClient
 from tinkwell.client.lease.model import Lease, Renewed
 from tinkwell.client.release.client import ReleaseClient
-from tinkwell.client.release.explanation import Explanation
+from tinkwell.client.release.explanation import (
+    DependencyExplanation,
+    EdgeExplanation,
+    Explanation,
+    NodeExplanation,
+    ValueExplanation,
+)
 from tinkwell.client.release.handle import OperationHandle, ReleaseFailed
 from tinkwell.client.release.model import (
     Chart,
@@ -38,13 +44,23 @@ from tinkwell.client.release.model import (
 from tinkwell.client.template.client import TemplateClient
 from tinkwell.client.template.model import Template
 from tinkwell.client.unit.client import ApplicationClient
-from tinkwell.client.unit.event import EventRelation, EventSeen, UnitEvent
+from tinkwell.client.unit.event import EventRelation, EventSecret, EventSeen, UnitEvent
 from tinkwell.client.unit.explanation import UnitCause, UnitExplanation
-from tinkwell.client.unit.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
+from tinkwell.client.unit.grant import (
+    Grant,
+    GrantedRelation,
+    GrantedSecret,
+    Leadership,
+    NoEvent,
+    NoEventReason,
+    SecretContent,
+    SecretReader,
+)
 from tinkwell.client.unit.model import (
     Application,
     Bag,
     Charm,
+    CharmAction,
     CharmEndpoint,
     CharmOption,
     CharmStorage,
@@ -59,6 +75,9 @@ from tinkwell.client.unit.model import (
 )
 from tinkwell.client.unit.namespaces import NamespaceClient
 from tinkwell.client.unit.notice import DeferredNotice
+from tinkwell.client.unit.secret import SecretClient
+from tinkwell.client.unit.secret_model import RevealedSecret, Secret, SecretGranted, SecretRevision
+from tinkwell.client.unit.task import Task
 from tinkwell.client.unit.worker import UnitClient
 from tinkwell.client.value.change import Change, Created
 from tinkwell.client.watch.event import Event
@@ -69,15 +88,60 @@ from tinkwell.client.workflow.model import (
     Action,
     ActionStatus,
     Document,
+    Expired,
     LogLine,
     LogStream,
     MachineHold,
     Pruned,
+    Report,
     Reported,
+    Unfinished,
     Workflow,
     WorkflowContext,
 )
 from tinkwell.core.event.kinds import EventType, ResourceType, State
+from tinkwell.core.release.kinds import (
+    NodeKind,
+    NodeState,
+    NodeTask,
+    OnFailure,
+    OperationKind,
+    ReleaseState,
+    ResourceStatus,
+    RevisionState,
+    StepKind,
+    Wait,
+)
+from tinkwell.core.release.kinds import Phase as OperationPhase
+from tinkwell.core.release.lifecycle_event.run import HandlerRun
+from tinkwell.core.release.lifecycle_event.run import Outcome as HandlerOutcome
+from tinkwell.core.release.record import Options
+from tinkwell.core.unit.effect import (
+    BagEdit,
+    Effects,
+    Notice,
+    Port,
+    SecretAdd,
+    SecretGrant,
+    SecretRemove,
+    SecretRevoke,
+    SecretSet,
+    SecretTrack,
+    StorageRequest,
+    TaskOutcome,
+)
+from tinkwell.core.unit.kinds import (
+    CharmKind,
+    EventKind,
+    EventState,
+    Life,
+    Owner,
+    Profile,
+    Rotation,
+    TaskKind,
+    TaskState,
+)
+from tinkwell.core.unit.kinds import Phase as UnitPhase
 
 __all__ = [
     "TLS",
@@ -86,10 +150,13 @@ __all__ = [
     "Application",
     "ApplicationClient",
     "Bag",
+    "BagEdit",
     "BulkChange",
     "Change",
     "Charm",
+    "CharmAction",
     "CharmEndpoint",
+    "CharmKind",
     "CharmOption",
     "CharmStorage",
     "Chart",
@@ -97,20 +164,31 @@ __all__ = [
     "Conditional",
     "Created",
     "DeferredNotice",
+    "DependencyExplanation",
     "Document",
+    "EdgeExplanation",
+    "Effects",
     "Event",
     "EventClient",
+    "EventKind",
     "EventRelation",
+    "EventSecret",
     "EventSeen",
+    "EventState",
     "EventType",
+    "Expired",
     "Explanation",
     "Grant",
     "GrantedRelation",
+    "GrantedSecret",
+    "HandlerOutcome",
+    "HandlerRun",
     "Hardware",
     "HardwareClient",
     "Informer",
     "Leadership",
     "Lease",
+    "Life",
     "LifecycleRun",
     "LogLine",
     "LogStream",
@@ -120,11 +198,23 @@ __all__ = [
     "NoEvent",
     "NoEventReason",
     "Node",
+    "NodeExplanation",
+    "NodeKind",
+    "NodeState",
+    "NodeTask",
+    "Notice",
+    "OnFailure",
     "OpenPort",
     "Operation",
     "OperationHandle",
+    "OperationKind",
     "OperationOptions",
+    "OperationPhase",
+    "Options",
+    "Owner",
+    "Port",
     "Position",
+    "Profile",
     "Pruned",
     "Published",
     "Relation",
@@ -132,24 +222,52 @@ __all__ = [
     "Release",
     "ReleaseClient",
     "ReleaseFailed",
+    "ReleaseState",
     "Renewed",
+    "Report",
     "Reported",
     "Resource",
+    "ResourceStatus",
     "ResourceType",
+    "RevealedSecret",
     "Revision",
+    "RevisionState",
+    "Rotation",
+    "Secret",
+    "SecretAdd",
+    "SecretClient",
+    "SecretContent",
+    "SecretGrant",
+    "SecretGranted",
+    "SecretReader",
+    "SecretRemove",
+    "SecretRevision",
+    "SecretRevoke",
+    "SecretSet",
+    "SecretTrack",
     "State",
     "Step",
+    "StepKind",
     "StepLogLine",
     "Storage",
+    "StorageRequest",
+    "Task",
+    "TaskKind",
+    "TaskOutcome",
+    "TaskState",
     "Template",
     "TemplateClient",
+    "Unfinished",
     "Unit",
     "UnitCause",
     "UnitClient",
     "UnitEvent",
     "UnitExplanation",
     "UnitLogLine",
+    "UnitPhase",
     "UnitStatus",
+    "ValueExplanation",
+    "Wait",
     "Watch",
     "WorkClient",
     "Workflow",

@@ -31,6 +31,7 @@ from tinkwell.client.runner import Runner
 from tinkwell.client.template import client as template
 from tinkwell.client.unit import client as application
 from tinkwell.client.unit import namespaces as namespace
+from tinkwell.client.unit import secret
 from tinkwell.client.unit import worker as unit
 from tinkwell.client.watch import service, watch
 from tinkwell.client.watch.event import Event
@@ -278,7 +279,14 @@ class ApplicationClient(_Service[application.ApplicationClient]):
     collect_metrics = _call(application.ApplicationClient.collect_metrics)
     attach = _call(application.ApplicationClient.attach)
     detach = _call(application.ApplicationClient.detach)
+    remove_storage = _call(application.ApplicationClient.remove_storage)
     settled = _call(application.ApplicationClient.settled)
+    run = _call(application.ApplicationClient.run)
+    exec = _call(application.ApplicationClient.exec)
+    cancel = _call(application.ApplicationClient.cancel)
+    finished = _call(application.ApplicationClient.finished)
+    task = _call(application.ApplicationClient.task)
+    tasks = _iterate(application.ApplicationClient.tasks)
     get = _call(application.ApplicationClient.get)
     list = _iterate(application.ApplicationClient.list)
     unit = _call(application.ApplicationClient.unit)
@@ -298,6 +306,19 @@ class NamespaceClient(_Service[namespace.NamespaceClient]):
     get = _call(namespace.NamespaceClient.get)
     list = _iterate(namespace.NamespaceClient.list)
     set = _call(namespace.NamespaceClient.set)
+
+
+class SecretClient(_Service[secret.SecretClient]):
+    """Makes, changes, grants, lists and reveals secrets."""
+
+    create = _call(secret.SecretClient.create)
+    update = _call(secret.SecretClient.update)
+    remove = _call(secret.SecretClient.remove)
+    grant = _call(secret.SecretClient.grant)
+    revoke = _call(secret.SecretClient.revoke)
+    get = _call(secret.SecretClient.get)
+    list = _iterate(secret.SecretClient.list)
+    reveal = _call(secret.SecretClient.reveal)
 
 
 class UnitClient(_Calls[unit.UnitClient]):
@@ -341,6 +362,7 @@ class Client:
         self.releases = ReleaseClient(runner, source.releases)
         self.applications = ApplicationClient(runner, source.applications)
         self.namespaces = NamespaceClient(runner, source.namespaces)
+        self.secrets = SecretClient(runner, source.secrets)
         self.units = UnitClient(runner, source.units)
         self.work = WorkClient(runner, source.work)
         self.events = EventClient(runner, source.events)

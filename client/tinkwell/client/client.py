@@ -13,6 +13,7 @@ from tinkwell.client.release.client import ReleaseClient
 from tinkwell.client.template.client import TemplateClient
 from tinkwell.client.unit.client import ApplicationClient
 from tinkwell.client.unit.namespaces import NamespaceClient
+from tinkwell.client.unit.secret import SecretClient
 from tinkwell.client.unit.worker import UnitClient
 from tinkwell.client.workflow.client import WorkflowClient
 
@@ -33,6 +34,7 @@ class Client:
         self.releases = ReleaseClient(caller)
         self.applications = ApplicationClient(caller)
         self.namespaces = NamespaceClient(caller)
+        self.secrets = SecretClient(caller)
         self.units = UnitClient(caller)
         self.work = WorkClient(caller)
         self.events = EventClient(caller)

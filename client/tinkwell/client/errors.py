@@ -18,6 +18,7 @@ Error
 │   └── LeaseLost         the lease of the caller is over, or its work was taken over
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
+│   ├── NotAllowed        the caller's role, or what a unit was granted, does not allow this
 │   └── WrongWorker       the reporting worker is not the action's
 ├── ChartUnknown          the server does not have the chart: upload it, and ask again
 ├── SecretsDisabled       the server has no key for what it would have to keep secret
@@ -229,6 +230,15 @@ class PermissionDenied(Error):
     default_code = "PERMISSION_DENIED"
 
 
+class NotAllowed(PermissionDenied):
+    """The caller's role, or what a unit was granted, does not allow this."""
+
+    @property
+    def role(self) -> str:
+        """The role that the caller has; empty where it is not the role that forbids it."""
+        return self.metadata.get("role", "")
+
+
 class WrongWorker(PermissionDenied):
     """The reporting worker is not the one that the action belongs to."""
 
@@ -343,6 +353,7 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "LEASE_HELD": LeaseHeld,
     "LEASE_LOST": LeaseLost,
     "WRONG_WORKER": WrongWorker,
+    "NOT_ALLOWED": NotAllowed,
     "CHART_INVALID": ChartInvalid,
     "CHARM_REFUSED": CharmRefused,
     "COMMIT_REFUSED": CommitRefused,

@@ -18,6 +18,7 @@ TinkwellError
 ├── LeaseHeld           somebody alive holds what the caller wants to work on
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
+├── NotAllowed          the caller's role, or what a unit was granted, does not allow this
 ├── ChartUnknown        the server does not have the chart; upload it and ask again
 ├── SecretsDisabled     the server has no key for what it would have to seal or to open
 ├── LostRace            another writer was faster; read again and retry
@@ -206,6 +207,14 @@ class WrongWorker(TinkwellError):
         self.worker_id = worker_id
         self.expected = expected
         super().__init__(f"worker {worker_id} may not report for an action of worker {expected}")
+
+
+class NotAllowed(TinkwellError):
+    """The caller may not do this: his role, if one is named, or what a unit was granted does not allow it."""
+
+    def __init__(self, description: str, *, role: str = "") -> None:
+        self.role = role
+        super().__init__(description)
 
 
 class SecretsDisabled(TinkwellError):

@@ -24,7 +24,7 @@ CREATE DOMAIN public.charm_data AS bytea
 	CONSTRAINT charm_data_size CHECK ((octet_length(VALUE) <= 1048576));
 
 CREATE DOMAIN public.charm_kind AS text
-	CONSTRAINT charm_kind_known CHECK ((VALUE = ANY (ARRAY['NATIVE'::text, 'SCRIPTS'::text])));
+	CONSTRAINT charm_kind_known CHECK ((VALUE = ANY (ARRAY['NATIVE'::text, 'SCRIPTS'::text, 'OPS'::text])));
 
 CREATE DOMAIN public.chart_archive AS bytea
 	CONSTRAINT chart_archive_size CHECK ((octet_length(VALUE) <= 8388608));
@@ -33,7 +33,7 @@ CREATE DOMAIN public.chart_metadata AS json
 	CONSTRAINT chart_metadata_size CHECK ((octet_length((VALUE)::text) <= 1048576));
 
 CREATE DOMAIN public.event_type AS text
-	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DRIFTED'::text, 'LIFECYCLE_EMITTED'::text])) OR (VALUE = ANY (ARRAY['UNIT_EVENT_STARTED'::text, 'UNIT_EVENT_COMMITTED'::text, 'UNIT_EVENT_FAILED'::text, 'UNIT_EVENT_SKIPPED'::text, 'UNIT_EVENT_WITHDRAWN'::text, 'UNIT_EVENT_ABANDONED'::text, 'UNIT_STATUS_CHANGED'::text, 'RELATION_CHANGED'::text]))));
+	CONSTRAINT event_type_known CHECK (((VALUE = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text])) OR (VALUE = ANY (ARRAY['ACTION_STARTED'::text, 'ACTION_RETRYING'::text, 'ACTION_SUCCEEDED'::text, 'ACTION_FAILED'::text, 'ACTION_TIMEOUT'::text, 'ACTION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['WORKFLOW_STARTED'::text, 'WORKFLOW_INPROGRESS'::text, 'WORKFLOW_SUCCEEDED'::text, 'WORKFLOW_FAILED'::text, 'WORKFLOW_TIMEOUT'::text, 'WORKFLOW_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['HARDWARE_PHONE_HOME'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['STEP_STARTED'::text, 'STEP_RETRYING'::text, 'STEP_SUCCEEDED'::text, 'STEP_FAILED'::text, 'STEP_TIMEOUT'::text, 'STEP_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['NODE_STARTED'::text, 'NODE_READY'::text, 'NODE_FAILED'::text, 'NODE_SKIPPED'::text, 'NODE_REMOVED'::text, 'NODE_LEFT'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DEPLOYED'::text, 'RELEASE_FAILED'::text, 'RELEASE_UNINSTALLED'::text, 'OPERATION_STARTED'::text, 'OPERATION_SUCCEEDED'::text, 'OPERATION_FAILED'::text, 'OPERATION_TIMEOUT'::text, 'OPERATION_CANCELLED'::text])) OR (VALUE = ANY (ARRAY['RELEASE_DRIFTED'::text, 'LIFECYCLE_EMITTED'::text])) OR (VALUE = ANY (ARRAY['UNIT_EVENT_STARTED'::text, 'UNIT_EVENT_COMMITTED'::text, 'UNIT_EVENT_FAILED'::text, 'UNIT_EVENT_SKIPPED'::text, 'UNIT_EVENT_WITHDRAWN'::text, 'UNIT_EVENT_ABANDONED'::text, 'UNIT_STATUS_CHANGED'::text, 'RELATION_CHANGED'::text])) OR (VALUE = ANY (ARRAY['TASK_STARTED'::text, 'TASK_SUCCEEDED'::text, 'TASK_FAILED'::text, 'TASK_TIMEOUT'::text, 'TASK_CANCELLED'::text]))));
 
 CREATE DOMAIN public.jsonb_document AS jsonb
 	CONSTRAINT jsonb_document_object CHECK ((jsonb_typeof(VALUE) = 'object'::text));
@@ -75,13 +75,16 @@ CREATE DOMAIN public.resource_status AS text
 	CONSTRAINT resource_status_known CHECK ((VALUE = ANY (ARRAY['UNKNOWN'::text, 'VALID'::text, 'STALE'::text, 'ABSENT'::text, 'LEFT'::text])));
 
 CREATE DOMAIN public.resource_type AS text
-	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['CHART'::text, 'RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text, 'LIFECYCLE'::text])) OR (VALUE = ANY (ARRAY['NAMESPACE'::text, 'CHARM'::text, 'APPLICATION'::text, 'UNIT'::text, 'UNIT_EVENT'::text, 'RELATION'::text, 'STORAGE'::text]))));
+	CONSTRAINT resource_type_known CHECK (((VALUE = ANY (ARRAY['TEMPLATE'::text, 'HARDWARE'::text, 'WORKFLOW'::text, 'ACTION'::text, 'CUSTOM'::text])) OR (VALUE = ANY (ARRAY['CHART'::text, 'RELEASE'::text, 'OPERATION'::text, 'NODE'::text, 'STEP'::text, 'LIFECYCLE'::text])) OR (VALUE = ANY (ARRAY['NAMESPACE'::text, 'CHARM'::text, 'APPLICATION'::text, 'UNIT'::text, 'UNIT_EVENT'::text, 'RELATION'::text, 'STORAGE'::text])) OR (VALUE = ANY (ARRAY['SECRET'::text, 'TASK'::text]))));
 
 CREATE DOMAIN public.revision_state AS text
 	CONSTRAINT revision_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'DEPLOYED'::text, 'FAILED'::text, 'SUPERSEDED'::text, 'UNINSTALLED'::text])));
 
 CREATE DOMAIN public.step_kind AS text
 	CONSTRAINT step_kind_known CHECK ((VALUE = ANY (ARRAY['INIT'::text, 'STATE'::text, 'ACTION'::text, 'RECHECK'::text, 'DESTROY'::text])));
+
+CREATE DOMAIN public.task_state AS text
+	CONSTRAINT task_state_known CHECK ((VALUE = ANY (ARRAY['PENDING'::text, 'RUNNING'::text, 'SUCCEEDED'::text, 'FAILED'::text, 'TIMEOUT'::text, 'CANCELLED'::text])));
 
 CREATE DOMAIN public.template_text AS text
 	CONSTRAINT template_size CHECK ((octet_length(VALUE) <= 1048576));
@@ -365,6 +368,29 @@ BEGIN
         USING ERRCODE = 'check_violation', CONSTRAINT = 'release_revision_transition', TABLE = TG_TABLE_NAME;
 END $$;
 
+CREATE FUNCTION public.check_task_transition() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.state = 'PENDING' THEN
+            RETURN NEW;
+        END IF;
+        RAISE EXCEPTION 'task % may not begin as %', NEW.id, NEW.state
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'task_transition', TABLE = 'task';
+    ELSIF NEW.state = OLD.state THEN
+        RETURN NEW;
+    ELSIF (CASE OLD.state
+        WHEN 'PENDING' THEN NEW.state IN ('RUNNING', 'CANCELLED')
+        WHEN 'RUNNING' THEN NEW.state <> 'PENDING'
+        ELSE false
+    END) THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'task % may not go from % to %', OLD.id, OLD.state, NEW.state
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'task_transition', TABLE = 'task';
+END $$;
+
 CREATE FUNCTION public.check_transition() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -492,6 +518,8 @@ DECLARE
 BEGIN
     IF TG_TABLE_NAME = 'release_revision' THEN
         owner := concat(OLD.release_id, '/', OLD.revision);
+    ELSIF TG_TABLE_NAME = 'secret_revision' THEN
+        owner := concat(OLD.secret_id, '/', OLD.revision);
     ELSE
         owner := OLD.id;
     END IF;
@@ -999,6 +1027,46 @@ BEGIN
     PERFORM pg_notify((SELECT channel FROM bell_secret), payload);
 END $$;
 
+CREATE TABLE public.secret (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    namespace public.unit_name NOT NULL,
+    name text NOT NULL,
+    application_id uuid,
+    unit_id uuid,
+    owner text DEFAULT ''::text NOT NULL,
+    label text DEFAULT ''::text NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    rotation text DEFAULT 'NEVER'::text NOT NULL,
+    rotates_at public.moment,
+    latest bigint DEFAULT 1 NOT NULL,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT secret_description_size CHECK ((char_length(description) <= 1000)),
+    CONSTRAINT secret_label_size CHECK ((char_length(label) <= 100)),
+    CONSTRAINT secret_latest CHECK ((latest > 0)),
+    CONSTRAINT secret_name_form CHECK ((name ~ '^[0-9a-v]{20}$'::text)),
+    CONSTRAINT secret_owner CHECK ((((application_id IS NULL) = (owner = ''::text)) AND ((unit_id IS NULL) OR (owner ~~ '%/%'::text)))),
+    CONSTRAINT secret_rotation_known CHECK ((rotation = ANY (ARRAY['NEVER'::text, 'HOURLY'::text, 'DAILY'::text, 'WEEKLY'::text, 'MONTHLY'::text, 'QUARTERLY'::text, 'YEARLY'::text])))
+);
+
+CREATE FUNCTION public.secret_shape(s public.secret) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', s.id, '", "application_id": "', s.application_id, '", "namespace": "', s.namespace, '", "name": "',
+        s.name, '", "owner": ', to_json(s.owner), ', "label": ', to_json(s.label), ', "description": ',
+        to_json(s.description), ', "rotation": "', s.rotation, '", "latest": ', s.latest, ', "grants": ',
+        coalesce((SELECT json_agg(json_build_object('relation', coalesce(r.number, 0), 'application', a.name,
+                                                    'unit', coalesce(u.name, '')) ORDER BY g.id)
+                    FROM secret_grant g JOIN application a ON a.id = g.application_id
+                    LEFT JOIN relation r ON r.id = g.relation_id LEFT JOIN unit u ON u.id = g.unit_id
+                   WHERE g.secret_id = s.id), '[]'), ', "version": ', s.version,
+        time_member('created_at', s.created_at), time_member('updated_at', s.updated_at),
+        time_member('rotates_at', s.rotates_at), '}'
+    )::json
+$$;
+
 CREATE FUNCTION public.silence_bell() RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1081,6 +1149,50 @@ CREATE FUNCTION public.storage_shape(s public.storage) RETURNS json
     )::json
 $$;
 
+CREATE TABLE public.task (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    number bigint NOT NULL,
+    namespace text NOT NULL,
+    application_id uuid NOT NULL,
+    unit_id uuid NOT NULL,
+    unit text NOT NULL,
+    kind text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    parameters public.unit_document DEFAULT '{}'::json NOT NULL,
+    arguments text[] DEFAULT '{}'::text[] NOT NULL,
+    state public.task_state DEFAULT 'PENDING'::text NOT NULL,
+    result public.unit_document DEFAULT '{}'::json NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    timeout_seconds integer NOT NULL,
+    actor text DEFAULT ''::text NOT NULL,
+    charm text DEFAULT ''::text NOT NULL,
+    lease_token bigint DEFAULT 0 NOT NULL,
+    is_cancelled boolean DEFAULT false NOT NULL,
+    deadline_at public.moment,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    started_at public.moment,
+    finished_at public.moment,
+    CONSTRAINT task_arguments_size CHECK ((octet_length((arguments)::text) <= 1048576)),
+    CONSTRAINT task_kind_known CHECK ((kind = ANY (ARRAY['ACTION'::text, 'EXEC'::text]))),
+    CONSTRAINT task_message_size CHECK ((char_length(message) <= 1000)),
+    CONSTRAINT task_timeout CHECK (((timeout_seconds >= 1) AND (timeout_seconds <= 86400)))
+);
+
+CREATE FUNCTION public.task_shape(t public.task) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT concat(
+        '{"id": "', t.id, '", "application_id": "', t.application_id, '", "unit_id": "', t.unit_id,
+        '", "namespace": "', t.namespace, '", "unit": ', to_json(t.unit), ', "kind": "', t.kind, '", "name": ',
+        to_json(t.name), ', "state": "', t.state, '", "message": ', to_json(t.message), ', "timeout_seconds": ',
+        t.timeout_seconds, ', "actor": ', to_json(t.actor), ', "cancelled": ', to_json(t.is_cancelled),
+        ', "version": ', t.version, time_member('created_at', t.created_at), time_member('updated_at', t.updated_at),
+        time_member('started_at', t.started_at), time_member('finished_at', t.finished_at), '}'
+    )::json
+$$;
+
 CREATE TABLE public.template (
     id uuid NOT NULL,
     version bigint DEFAULT 1 NOT NULL,
@@ -1148,6 +1260,8 @@ CREATE TABLE public.unit_event (
     finished_at public.moment,
     created_at public.moment DEFAULT clock_timestamp() NOT NULL,
     updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    secret text DEFAULT ''::text NOT NULL,
+    secret_revision bigint DEFAULT 0 NOT NULL,
     CONSTRAINT unit_event_cause_size CHECK ((octet_length((cause)::text) <= 65536)),
     CONSTRAINT unit_event_kind_form CHECK ((kind ~ '^[a-z]+(-[a-z]+)*$'::text)),
     CONSTRAINT unit_event_leaving_known CHECK ((leaving = ANY (ARRAY[''::text, 'SELF'::text, 'REMOTE'::text, 'RELATION'::text]))),
@@ -1166,7 +1280,9 @@ CREATE FUNCTION public.unit_event_shape(e public.unit_event) RETURNS json
             '{"number": ', e.relation, ', "endpoint": ', to_json(e.endpoint), ', "peer": ', to_json(e.is_peer),
             ', "application": ', to_json(e.remote_application), ', "unit": ', to_json(e.remote_unit),
             ', "departing_unit": ', to_json(e.departing_unit), '}') END,
-        ', "storage": ', to_json(e.storage), ', "mirrored": ', to_json(e.is_mirrored), ', "echo": ',
+        ', "storage": ', to_json(e.storage), ', "secret": ',
+        CASE WHEN e.secret = '' THEN 'null'
+             ELSE concat('{"id": ', to_json(e.secret), ', "revision": ', e.secret_revision, '}') END, ', "mirrored": ', to_json(e.is_mirrored), ', "echo": ',
         to_json(e.is_echo), ', "seen": {"config": ', e.seen_config, ', "charm": ', to_json(e.seen_charm),
         ', "term": ', e.seen_term, ', "bag": ', e.seen_bag, '}, "reason": "', e.reason, '", "leaving": "', e.leaving,
         '", "actor": ', to_json(e.actor), ', "cause": ', e.cause, ', "message": ', to_json(e.message),
@@ -1197,6 +1313,8 @@ CREATE TABLE public.unit (
     is_storage_kept boolean DEFAULT false NOT NULL,
     status_name text DEFAULT 'waiting'::text NOT NULL,
     status_message text DEFAULT ''::text NOT NULL,
+    said_name text DEFAULT ''::text NOT NULL,
+    said_message text DEFAULT ''::text NOT NULL,
     workload_version text DEFAULT ''::text NOT NULL,
     last_ordinal bigint DEFAULT 0 NOT NULL,
     next_tick_at public.moment,
@@ -1220,6 +1338,8 @@ CREATE TABLE public.unit (
     updated_at public.moment DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT unit_number_range CHECK ((number >= 0)),
     CONSTRAINT unit_place CHECK (((machine_id IS NULL) OR (NOT is_anywhere))),
+    CONSTRAINT unit_said_known CHECK ((said_name = ANY (ARRAY[''::text, 'unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text]))),
+    CONSTRAINT unit_said_size CHECK ((char_length(said_message) <= 1000)),
     CONSTRAINT unit_status_known CHECK ((status_name = ANY (ARRAY['unknown'::text, 'maintenance'::text, 'waiting'::text, 'blocked'::text, 'active'::text, 'error'::text]))),
     CONSTRAINT unit_status_size CHECK ((char_length(status_message) <= 1000))
 );
@@ -1552,6 +1672,21 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.write_secret_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    END IF;
+    PERFORM write_event('SECRET', NEW.id, NEW.application_id, kind, NEW.version, secret_shape(NEW));
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION public.write_step_event() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1596,6 +1731,24 @@ BEGIN
         END IF;
     END IF;
     PERFORM write_event('STORAGE', NEW.id, NEW.application_id, kind, NEW.version, storage_shape(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION public.write_task_event() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF NEW.state <> OLD.state THEN
+            kind := 'TASK_' || CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' ELSE NEW.state END;
+        ELSIF NEW.is_cancelled = OLD.is_cancelled THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    PERFORM write_event('TASK', NEW.id, NEW.application_id, kind, NEW.version, task_shape(NEW));
     RETURN NULL;
 END $$;
 
@@ -1955,6 +2108,42 @@ ALTER TABLE public.sealed_value ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE TABLE public.secret_grant (
+    id bigint NOT NULL,
+    secret_id uuid NOT NULL,
+    relation_id uuid,
+    application_id uuid NOT NULL,
+    unit_id uuid
+);
+
+ALTER TABLE public.secret_grant ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.secret_grant_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.secret_reader (
+    secret_id uuid NOT NULL,
+    unit_id uuid NOT NULL,
+    tracked bigint DEFAULT 0 NOT NULL,
+    told bigint DEFAULT 0 NOT NULL,
+    label text DEFAULT ''::text NOT NULL,
+    expired bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    removed bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    CONSTRAINT secret_reader_label_size CHECK ((char_length(label) <= 100))
+);
+
+CREATE TABLE public.secret_revision (
+    secret_id uuid NOT NULL,
+    revision bigint NOT NULL,
+    expires_at public.moment,
+    created_at public.moment DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT secret_revision_number CHECK ((revision > 0))
+);
+
 CREATE TABLE public.self_enrolment (
     hardware_id uuid NOT NULL,
     created_at public.moment DEFAULT clock_timestamp() NOT NULL
@@ -1975,6 +2164,22 @@ CREATE TABLE public.step_log (
 
 ALTER TABLE public.step_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.step_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.task_line (
+    task_id uuid NOT NULL,
+    number bigint NOT NULL,
+    line text NOT NULL,
+    CONSTRAINT task_line_size CHECK ((octet_length(line) <= 131072))
+);
+
+ALTER TABLE public.task ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.task_number_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -2199,6 +2404,21 @@ ALTER TABLE ONLY public.sealed_value
 ALTER TABLE ONLY public.sealed_value
     ADD CONSTRAINT sealed_value_place UNIQUE (owner_kind, owner_id, document, pointer);
 
+ALTER TABLE ONLY public.secret_grant
+    ADD CONSTRAINT secret_grant_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.secret
+    ADD CONSTRAINT secret_name UNIQUE (namespace, name);
+
+ALTER TABLE ONLY public.secret
+    ADD CONSTRAINT secret_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.secret_reader
+    ADD CONSTRAINT secret_reader_pkey PRIMARY KEY (secret_id, unit_id);
+
+ALTER TABLE ONLY public.secret_revision
+    ADD CONSTRAINT secret_revision_pkey PRIMARY KEY (secret_id, revision);
+
 ALTER TABLE ONLY public.self_enrolment
     ADD CONSTRAINT self_enrolment_pkey PRIMARY KEY (hardware_id);
 
@@ -2216,6 +2436,12 @@ ALTER TABLE ONLY public.storage
 
 ALTER TABLE ONLY public.storage
     ADD CONSTRAINT storage_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.task_line
+    ADD CONSTRAINT task_line_pkey PRIMARY KEY (task_id, number);
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.template
     ADD CONSTRAINT template_pkey PRIMARY KEY (id);
@@ -2304,11 +2530,41 @@ CREATE UNIQUE INDEX release_revision_deployed ON public.release_revision USING b
 
 CREATE INDEX sealed_value_key ON public.sealed_value USING btree (SUBSTRING(sealed FROM 2 FOR 8), id);
 
+CREATE INDEX secret_application ON public.secret USING btree (application_id) WHERE (application_id IS NOT NULL);
+
+CREATE INDEX secret_grant_application ON public.secret_grant USING btree (application_id);
+
+CREATE UNIQUE INDEX secret_grant_once ON public.secret_grant USING btree (secret_id, application_id, COALESCE(relation_id, '00000000-0000-0000-0000-000000000000'::uuid), COALESCE(unit_id, '00000000-0000-0000-0000-000000000000'::uuid));
+
+CREATE INDEX secret_grant_relation ON public.secret_grant USING btree (relation_id) WHERE (relation_id IS NOT NULL);
+
+CREATE INDEX secret_grant_unit ON public.secret_grant USING btree (unit_id) WHERE (unit_id IS NOT NULL);
+
+CREATE UNIQUE INDEX secret_label ON public.secret USING btree (namespace, owner, label) WHERE (label <> ''::text);
+
+CREATE UNIQUE INDEX secret_reader_label ON public.secret_reader USING btree (unit_id, label) WHERE (label <> ''::text);
+
+CREATE INDEX secret_reader_unit ON public.secret_reader USING btree (unit_id);
+
+CREATE INDEX secret_revision_expires ON public.secret_revision USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX secret_rotates ON public.secret USING btree (rotates_at) WHERE (rotates_at IS NOT NULL);
+
+CREATE INDEX secret_unit ON public.secret USING btree (unit_id) WHERE (unit_id IS NOT NULL);
+
 CREATE INDEX step_log_operation ON public.step_log USING btree (operation_id, id);
 
 CREATE INDEX storage_application ON public.storage USING btree (application_id);
 
 CREATE INDEX storage_unit ON public.storage USING btree (unit_id) WHERE (unit_id IS NOT NULL);
+
+CREATE UNIQUE INDEX task_active ON public.task USING btree (unit_id) WHERE ((state)::text = 'RUNNING'::text);
+
+CREATE INDEX task_deadline ON public.task USING btree (deadline_at) WHERE ((state)::text = 'RUNNING'::text);
+
+CREATE INDEX task_pending ON public.task USING btree (unit_id, number) WHERE ((state)::text = 'PENDING'::text);
+
+CREATE INDEX task_unit ON public.task USING btree (unit_id, number);
 
 CREATE INDEX template_deleted ON public.template USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 
@@ -2588,6 +2844,24 @@ CREATE TRIGGER release_version BEFORE UPDATE ON public.release FOR EACH ROW EXEC
 
 ALTER TABLE public.release ENABLE ALWAYS TRIGGER release_version;
 
+CREATE CONSTRAINT TRIGGER secret_event AFTER INSERT OR DELETE OR UPDATE ON public.secret DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_secret_event();
+
+ALTER TABLE public.secret ENABLE ALWAYS TRIGGER secret_event;
+
+CREATE TRIGGER secret_identity BEFORE UPDATE OF id, namespace, name, application_id, unit_id, owner ON public.secret FOR EACH ROW WHEN (((((((old.id IS DISTINCT FROM new.id) OR ((old.namespace)::text IS DISTINCT FROM (new.namespace)::text)) OR (old.name IS DISTINCT FROM new.name)) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.unit_id IS DISTINCT FROM new.unit_id)) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.secret ENABLE ALWAYS TRIGGER secret_identity;
+
+CREATE TRIGGER secret_revision_sealed AFTER DELETE ON public.secret_revision FOR EACH ROW EXECUTE FUNCTION public.delete_sealed();
+
+CREATE TRIGGER secret_truncate BEFORE TRUNCATE ON public.secret FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.secret ENABLE ALWAYS TRIGGER secret_truncate;
+
+CREATE TRIGGER secret_version BEFORE UPDATE ON public.secret FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.secret ENABLE ALWAYS TRIGGER secret_version;
+
 CREATE CONSTRAINT TRIGGER step_event AFTER INSERT OR DELETE OR UPDATE ON public.step DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_step_event();
 
 ALTER TABLE public.step ENABLE ALWAYS TRIGGER step_event;
@@ -2621,6 +2895,24 @@ ALTER TABLE public.storage ENABLE ALWAYS TRIGGER storage_truncate;
 CREATE TRIGGER storage_version BEFORE UPDATE ON public.storage FOR EACH ROW EXECUTE FUNCTION public.count_version();
 
 ALTER TABLE public.storage ENABLE ALWAYS TRIGGER storage_version;
+
+CREATE CONSTRAINT TRIGGER task_event AFTER INSERT OR UPDATE ON public.task DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_task_event();
+
+ALTER TABLE public.task ENABLE ALWAYS TRIGGER task_event;
+
+CREATE TRIGGER task_identity BEFORE UPDATE OF id, unit_id, application_id, kind, name ON public.task FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.unit_id IS DISTINCT FROM new.unit_id)) OR (old.application_id IS DISTINCT FROM new.application_id)) OR (old.kind IS DISTINCT FROM new.kind)) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION public.refuse_identity();
+
+ALTER TABLE public.task ENABLE ALWAYS TRIGGER task_identity;
+
+CREATE TRIGGER task_transition BEFORE INSERT OR UPDATE OF state ON public.task FOR EACH ROW EXECUTE FUNCTION public.check_task_transition();
+
+CREATE TRIGGER task_truncate BEFORE TRUNCATE ON public.task FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_truncate();
+
+ALTER TABLE public.task ENABLE ALWAYS TRIGGER task_truncate;
+
+CREATE TRIGGER task_version BEFORE UPDATE ON public.task FOR EACH ROW EXECUTE FUNCTION public.count_version();
+
+ALTER TABLE public.task ENABLE ALWAYS TRIGGER task_version;
 
 CREATE CONSTRAINT TRIGGER template_event AFTER INSERT OR DELETE OR UPDATE ON public.template DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.write_template_event();
 
@@ -2762,6 +3054,36 @@ ALTER TABLE ONLY public.release_revision
 ALTER TABLE ONLY public.release_revision
     ADD CONSTRAINT release_revision_release_id_fkey FOREIGN KEY (release_id) REFERENCES public.release(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.secret
+    ADD CONSTRAINT secret_application_known FOREIGN KEY (application_id) REFERENCES public.application(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret_grant
+    ADD CONSTRAINT secret_grant_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.application(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret_grant
+    ADD CONSTRAINT secret_grant_relation_id_fkey FOREIGN KEY (relation_id) REFERENCES public.relation(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret_grant
+    ADD CONSTRAINT secret_grant_secret_id_fkey FOREIGN KEY (secret_id) REFERENCES public.secret(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret_grant
+    ADD CONSTRAINT secret_grant_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret
+    ADD CONSTRAINT secret_namespace_known FOREIGN KEY (namespace) REFERENCES public.namespace(name);
+
+ALTER TABLE ONLY public.secret_reader
+    ADD CONSTRAINT secret_reader_secret_id_fkey FOREIGN KEY (secret_id) REFERENCES public.secret(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret_reader
+    ADD CONSTRAINT secret_reader_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret_revision
+    ADD CONSTRAINT secret_revision_secret_id_fkey FOREIGN KEY (secret_id) REFERENCES public.secret(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.secret
+    ADD CONSTRAINT secret_unit_known FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.self_enrolment
     ADD CONSTRAINT self_enrolment_hardware_id_fkey FOREIGN KEY (hardware_id) REFERENCES public.hardware(id) ON DELETE CASCADE;
 
@@ -2779,6 +3101,12 @@ ALTER TABLE ONLY public.storage
 
 ALTER TABLE ONLY public.storage
     ADD CONSTRAINT storage_unit_known FOREIGN KEY (unit_id) REFERENCES public.unit(id);
+
+ALTER TABLE ONLY public.task_line
+    ADD CONSTRAINT task_line_task_id_fkey FOREIGN KEY (task_id) REFERENCES public.task(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_unit_id_fkey FOREIGN KEY (unit_id) REFERENCES public.unit(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.unit
     ADD CONSTRAINT unit_application_known FOREIGN KEY (application_id) REFERENCES public.application(id);

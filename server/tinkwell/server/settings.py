@@ -6,7 +6,6 @@ TOML file. A name that is not a setting is an error in all of them: a misspelt s
 What Kubernetes says there of a service that is called like us (`service_link`) is passed over.
 """
 
-import difflib
 import ipaddress
 import os
 import tomllib
@@ -18,46 +17,16 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 import pydantic_settings
 
+from tinkwell.core import access
 from tinkwell.core.process_log import redaction
 from tinkwell.server import database_url as urls
-from tinkwell.server import service_link, url_file
+from tinkwell.server import service_link, setting_name, url_file
 
-_PREFIX = "TINKWELL_"
 _DEFAULT_FILE = Path("tinkwell.toml")
 _MEBIBYTE = 1 << 20
 _SHORTEST_RETENTION_SECONDS = 60
-# Variables of the same prefix that belong to the client, to the provisioner, and to the commands of this component.
-_OTHERS = frozenset(
-    f"{_PREFIX}{name}"
-    for name in (
-        "SERVER",
-        "TOKEN",
-        "TLS",
-        "TLS_CA",
-        "TLS_CERT",
-        "TLS_KEY",
-        "TLS_SERVER_NAME",
-        "TIMEOUT",
-        "DEBUG",
-        "CONFIG",
-        "PG_BIN",
-        "RUNTIME",
-        "CONCURRENCY",
-        "PROCESS_IMAGES",
-        "PROCESS_USER",
-        "DOCKER_PRIVILEGED",
-        "RESYNC_SECONDS",
-        "EPHEMERAL",
-        "DEFAULT_TEMPLATE",
-        "AUTOMATION",
-        "RELEASES",
-        "PLUG",
-        "IMAGE_ALLOW",
-        "RELEASE_CONCURRENCY",
-        "UNITS",
-    )
-)
-_OTHERS_PREFIXES = tuple(f"{_PREFIX}{name}_" for name in ("PROVISIONER", "AGENT", "DEV", "DOCKER"))
+# Settings that variables give as JSON.
+_TABLES = {"tokens": '{"alice": "TOKEN"}', "roles": '{"alice": "reader"}'}
 
 Port = Annotated[int, pydantic.Field(ge=0, le=65_535)]
 Name = Annotated[str, pydantic.StringConstraints(min_length=1, max_length=100, pattern=r"^[^\s]+$")]
@@ -71,7 +40,7 @@ class Settings(pydantic_settings.BaseSettings):
     """The settings of one server. Made from its arguments alone; `load` reads the environment and the file."""
 
     model_config = pydantic_settings.SettingsConfigDict(
-        env_prefix=_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
+        env_prefix=setting_name.PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
     database_url: pydantic.SecretStr
@@ -120,9 +89,13 @@ class Settings(pydantic_settings.BaseSettings):
     tink_key: pydantic.FilePath | None = None
     """PEM file of its private key."""
     tokens: dict[Name, pydantic.SecretStr] = pydantic.Field(default_factory=dict)
-    """Bearer tokens by the name of their owner; with none, everybody is admitted."""
+    """Bearer tokens by the name of their owner; with none, everybody is admitted, as an admin."""
+    roles: dict[Name, access.Role] = pydantic.Field(default_factory=dict)
+    """What the owners of tokens may do: admin, operator, reader or agent; who is not named is an admin."""
     secret_keys: pydantic.FilePath | None = None
     """File of the keys that seal secrets; without it, requests that have secrets are refused."""
+    allow_exec: bool = False
+    """Let admins run any command on units; actions of charms need no leave."""
     reflection: bool = True
     """Let tools such as grpcurl ask for the services' descriptions: where there are tokens, with one of them."""
     max_concurrent_streams: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)
@@ -238,6 +211,12 @@ class Settings(pydantic_settings.BaseSettings):
         return seconds
 
     @pydantic.model_validator(mode="after")
+    def _roles_have_tokens(self) -> Self:
+        if unknown := sorted(self.roles.keys() - self.tokens.keys()):
+            raise ValueError(f"roles: {', '.join(unknown)}: nobody of this name has a token; add one to tokens")
+        return self
+
+    @pydantic.model_validator(mode="after")
     def _tls_is_complete(self) -> Self:
         if (self.server_cert is None) != (self.server_key is None):
             raise ValueError("server_cert and server_key belong together: set both or neither")
@@ -278,16 +257,17 @@ def load(config: Path | None = None, **options: object) -> Settings:
     given = {name: value for name, value in options.items() if value is not None}
     file = _file(config)
     from_file = _read(file) if file else {}
-    _refuse_unknown_variables(os.environ)
+    if unknown := setting_name.unknown_variables(os.environ, Settings.model_fields):
+        raise InvalidSettings("\n".join(unknown))
     try:
         from_environment = _from_environment()
         chosen = Settings(**{**from_file, **from_environment, **given})
     except pydantic_settings.SettingsError as error:
-        raise InvalidSettings(f'{_PREFIX}TOKENS: it must be a JSON object such as {{"alice": "TOKEN"}}') from error
+        raise InvalidSettings(_wrong_json(str(error))) from error
     except pydantic.ValidationError as error:
         sources = [
-            (given, _option),
-            (from_environment, _variable),
+            (given, setting_name.option),
+            (from_environment, setting_name.variable),
             (from_file, lambda name: f"{name} in {file}"),
         ]
         lines = [_sentence(problem, sources) for problem in error.errors()]
@@ -299,8 +279,8 @@ def load(config: Path | None = None, **options: object) -> Settings:
 def source(name: str, config: Path | None = None, **options: object) -> str:
     """Return where `load` of the same arguments takes a setting from, as people would name it."""
     if options.get(name) is not None:
-        return _option(name)
-    return _variable(name) if name in _from_environment() else f"{name} in {_file(config)}"
+        return setting_name.option(name)
+    return setting_name.variable(name) if name in _from_environment() else f"{name} in {_file(config)}"
 
 
 def nats_urls(joined: pydantic.SecretStr) -> list[str]:
@@ -330,7 +310,8 @@ def _is_nats_url(url: str) -> bool:
 
 
 def _file(config: Path | None) -> Path | None:
-    chosen = config or (Path(os.environ[f"{_PREFIX}CONFIG"]) if os.environ.get(f"{_PREFIX}CONFIG") else None)
+    named = os.environ.get(setting_name.variable("config"))
+    chosen = config or (Path(named) if named else None)
     return chosen or (_DEFAULT_FILE if _DEFAULT_FILE.exists() else None)
 
 
@@ -344,22 +325,9 @@ def _read(file: Path) -> dict[str, Any]:
 def _from_environment() -> dict[str, Any]:
     """Read the settings that variables give, without what is said of a service that is called like one."""
     given = pydantic_settings.EnvSettingsSource(Settings)()
-    return {name: value for name, value in given.items() if not service_link.is_one(_variable(name), str(value))}
-
-
-def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
-    known = [f"{_PREFIX}{name.upper()}" for name in Settings.model_fields]
-    unknown = sorted(
-        name
-        for name, value in environment.items()
-        if name.startswith(_PREFIX)
-        and name not in known
-        and name not in _OTHERS
-        and not name.startswith(_OTHERS_PREFIXES)
-        and not service_link.is_one(name, value)
-    )
-    if unknown:
-        raise InvalidSettings("\n".join(f"{name}: there is no such setting{_hint(name, known)}" for name in unknown))
+    return {
+        name: value for name, value in given.items() if not service_link.is_one(setting_name.variable(name), str(value))
+    }
 
 
 def _sentence(problem: Mapping[str, Any], sources: Iterable[tuple[Mapping[str, object], Any]]) -> str:
@@ -367,29 +335,22 @@ def _sentence(problem: Mapping[str, Any], sources: Iterable[tuple[Mapping[str, o
     if not location:
         return _without_prefix(problem["msg"])
     name = location[0]
-    place = next((label(name) for values, label in sources if name in values), _variable(name))
+    place = next((label(name) for values, label in sources if name in values), setting_name.variable(name))
     match problem["type"]:
         case "missing":
-            return f"{place} is not set: set it, pass {_option(name)}, or put {name} into {_DEFAULT_FILE}"
+            return f"{place} is not set: set it, pass {setting_name.option(name)}, or put {name} into {_DEFAULT_FILE}"
         case "extra_forbidden":
-            return f"{place}: there is no such setting{_hint(name, list(Settings.model_fields))}"
+            return f"{place}: there is no such setting{setting_name.hint(name, list(Settings.model_fields))}"
         case _:
             where = f"{place}, {'.'.join(location[1:])}" if location[1:] else place
             return f"{where}: {_without_prefix(problem['msg'])}"
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _variable(name: str) -> str:
-    return f"{_PREFIX}{name.upper()}"
+def _wrong_json(problem: str) -> str:
+    """Name the variable that is no JSON, which the problem has in quotation marks; its value may be a secret."""
+    name, example = next((name, example) for name, example in _TABLES.items() if f'"{name}"' in problem)
+    return f"{setting_name.variable(name)}: it must be a JSON object such as {example}"
 
 
 def _without_prefix(message: str) -> str:
     return message.removeprefix("Value error, ")
-
-
-def _hint(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else ""

@@ -3,7 +3,6 @@
 CHARM_KILLS=200 kills it as often.
 """
 
-import asyncio
 import json
 import os
 import random
@@ -14,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from support import process
+from support.waiting import eventually
 from tinkwell.cli.unit import auditing
 from tinkwell.client import Client
 from tinkwell.core.unit.kinds import EventState
 
 KILLS = int(os.environ.get("CHARM_KILLS", "2"))
 SECONDS = 90.0
+_HANDLED = "an event is handled"
 # It counts the events of each kind in its state, and tells all of that in its bag and in its version.
 PROGRAM = """
 import asyncio, json
@@ -59,9 +60,11 @@ async def test_effects_are_there_once_however_often_the_agent_is_killed(client: 
     for kill in range(KILLS):
         await client.applications.set_config("counter", {"speed": 2 * kill})
         async with process.running(*run, log=tmp_path / f"{kill}.log", environment=connection) as agent:
-            await agent.line("an event is handled", deadline_seconds=SECONDS)
+            await agent.line(_HANDLED, deadline_seconds=SECONDS)
             await client.applications.set_config("counter", {"speed": 2 * kill + 1})
-            await asyncio.sleep(draw.uniform(0.0, 0.2))
+            # At any moment of what comes after that: at least one event for each unit does.
+            wanted = agent.output.count(_HANDLED) + draw.randint(0, 2)
+            await eventually(lambda: agent.output.count(_HANDLED) >= wanted, deadline_seconds=SECONDS)  # noqa: B023
             assert await agent.stop(signal.SIGKILL) == -signal.SIGKILL
     async with process.running(*run, log=tmp_path / "last.log", environment=connection) as agent:
         await client.applications.set_config("counter", {"speed": -1})

@@ -1,5 +1,6 @@
 """`tinkwell unit run` as a process, killed while a handler runs, and stopped."""
 
+import asyncio
 import signal
 from pathlib import Path
 
@@ -30,7 +31,8 @@ class Counter(charm.Charm):
     @charm.on.collect_metrics
     async def slow(self, event: charm.CollectMetrics) -> None:
         self.status = charm.Maintenance("slow")
-        await asyncio.sleep(1.0)
+        while not (pathlib.Path(__file__).parent / "may-end").exists():
+            await asyncio.sleep(0.01)
         self.state["slow"] = "done"
         self.status = charm.Active()
 """
@@ -58,7 +60,10 @@ async def test_a_killed_agent_is_followed_by_another_and_a_stopped_one_ends_what
             return (await client.applications.unit("counter/0")).status.message == "slow"
 
         await waiting.eventually(is_slow, deadline_seconds=SECONDS)
-        assert await second.stop(deadline_seconds=SECONDS) == 0, second.output
+        stopping = asyncio.ensure_future(second.stop(deadline_seconds=SECONDS))
+        await second.line("the agent stops", deadline_seconds=SECONDS)
+        (tmp_path / "may-end").touch()
+        assert await stopping == 0, second.output
     found = [each async for each in client.applications.events("counter/0")][::-1]
     assert [(each.name, each.attempt, each.state) for each in found] == [
         ("install", 2, EventState.COMMITTED),

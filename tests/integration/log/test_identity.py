@@ -37,6 +37,9 @@ FILL = """
     VALUES ('apps', 1, 'i', true, '[{"application": "a", "endpoint": "e"}]');
     INSERT INTO relation_bag (relation_id, owner) SELECT id, 'a/0' FROM relation;
     INSERT INTO storage (namespace, name, kind, number) VALUES ('apps', 'data/0', 'data', 0);
+    INSERT INTO secret (namespace, name) VALUES ('apps', repeat('0', 20));
+    INSERT INTO task (namespace, application_id, unit_id, unit, kind, name, timeout_seconds)
+    SELECT namespace, application_id, id, name, 'ACTION', 'backup', 60 FROM unit;
 """
 # The columns that an event names its subject by, and those that say what a row belongs to.
 IDENTITY = {
@@ -58,6 +61,8 @@ IDENTITY = {
     "unit_event": ("id", "unit_id", "application_id", "ordinal", "kind"),
     "relation": ("id", "namespace", "number", "ends"),
     "relation_bag": ("relation_id", "owner"),
+    "secret": ("id", "namespace", "name", "application_id", "unit_id", "owner"),
+    "task": ("id", "unit_id", "application_id", "kind", "name"),
     "storage": ("id", "namespace", "name"),
 }
 OTHER = {

@@ -18,8 +18,8 @@ from support.together import together
 from support.waiting import eventually
 from tinkwell.api.tink import workflow_pb2 as pb
 from tinkwell.client import State
+from tinkwell.client.lease import keeper
 from tinkwell.core.workflow import handover
-from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.state_dir.state_dir import StateDir
 from tinkwell.provisioner.workflow import driver
 

@@ -9,12 +9,14 @@ It ends by letting all come to rest, which is judged, and by removing everything
 import contextlib
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from support.unit_storm.charm import charm
+from support.unit_storm.secrecy import Secrecy
 from tinkwell.core import errors
-from tinkwell.core.unit.effect import BagEdit, Effects
+from tinkwell.core.unit.effect import BagEdit, Effects, TaskOutcome
 from tinkwell.core.unit.invariant import Violation
-from tinkwell.core.unit.kinds import EventKind, EventState, Owner, Profile
+from tinkwell.core.unit.kinds import EventKind, EventState, Owner, Profile, TaskState
 from tinkwell.core.unit.world import Running, World
 
 APPLICATIONS = ("web", "pg", "bare")
@@ -25,9 +27,9 @@ _REQUESTED = (EventKind.PRE_SERIES_UPGRADE, EventKind.POST_SERIES_UPGRADE, Event
 class Storm:
     """A world and what happens to it by chance: `steps` happen, and `most_steps` until all come to rest."""
 
-    def __init__(self, *, seed: int, profile: Profile, steps: int = 220, most_steps: int = 20_000) -> None:
-        self.world = World()
+    def __init__(self, *, seed: int, profile: Profile, steps: int = 300, most_steps: int = 20_000) -> None:
         self._chance = random.Random(f"{profile} {seed}")
+        self.world, self._secrecy = World(clock=lambda: self._secrecy.now), Secrecy(self._chance)
         self._profile = profile
         self._steps = steps
         self._most_steps = most_steps
@@ -37,7 +39,7 @@ class Storm:
             (self._add_unit, 6),
             (self._relate, 8),
             (self._unrelate, 3),
-            (self._set_config, 4),
+            (self._set_config, 7),
             (self._refresh, 2),
             (self._remove_unit, 3),
             (self._remove_application, 1),
@@ -47,6 +49,10 @@ class Storm:
             (self._hold, 2),
             (self._silence, 3),
             (self._skip, 3),
+            (self._run_task, 5),
+            (self._cancel_task, 1),
+            (self._pass_time, 4),
+            (self._use_secret, 5),
         ]
 
     def run(self) -> list[Violation]:
@@ -93,17 +99,41 @@ class Storm:
         if units:
             unit = self._chance.choice(units)
             running = self.world.running(unit)
-            if running is None or running.state is EventState.ERROR or running.is_lost:
-                self.world.grant(unit, may_retry=self._chance.random() < 0.5)
+            if self.world.running_task(unit):
+                self._end_task(unit)
+            elif running is None or running.state is EventState.ERROR or running.is_lost:
+                self._grant(unit, may_retry=self._chance.random() < 0.5)
             else:
                 self._end(unit, running)
 
     def _step(self, unit: str) -> None:
         running = self.world.running(unit)
-        if running is None or running.state is EventState.ERROR or running.is_lost:
-            self.world.grant(unit)
+        if self.world.running_task(unit):
+            self._commit_task(unit)
+        elif running is None or running.state is EventState.ERROR or running.is_lost:
+            self._grant(unit)
         else:
             self._commit(unit, running)
+
+    def _grant(self, unit: str, *, may_retry: bool = True) -> None:
+        # A unit that owes nothing any more is gone after it.
+        if not self.world.grant(unit, may_retry=may_retry) and unit in self.world.living():
+            self.world.grant_task(unit)
+
+    def _end_task(self, unit: str) -> None:
+        match self._chance.random():
+            case chance if chance < 0.1:
+                self.world.lose_task(unit)
+            case chance if chance < 0.3:
+                state = self._chance.choice([TaskState.FAILED, TaskState.TIMEOUT, TaskState.CANCELLED])
+                self.world.commit_task(unit, TaskOutcome(state=state))
+            case _:
+                self._commit_task(unit)
+
+    def _commit_task(self, unit: str) -> None:
+        # What is its application's needs the lead, which has gone elsewhere meanwhile.
+        with contextlib.suppress(errors.NotLeader):
+            self.world.commit_task(unit, TaskOutcome(state=TaskState.SUCCEEDED), self._effects(unit))
 
     def _end(self, unit: str, running: Running) -> None:
         match self._chance.random():
@@ -115,10 +145,16 @@ class Storm:
                 self._commit(unit, running)
 
     def _commit(self, unit: str, running: Running) -> None:
-        self.world.commit(unit, self._effects(unit, running))
+        with contextlib.suppress(errors.NotLeader):
+            self.world.commit(unit, self._effects(unit, running.event.kind))
 
-    def _effects(self, unit: str, running: Running) -> Effects:
-        """Write to bags, now and then, outside of rest: nothing would come to it if everybody answered for ever."""
+    def _effects(self, unit: str, kind: EventKind | None = None) -> Effects:
+        """Write to bags and secrets, now and then: nothing would come to rest if everybody answered for ever."""
+        effects = self._bags(unit)
+        secrets = tuple(self._secrecy.edits(self.world, unit, kind))
+        return replace(effects, secrets=secrets, term=self.world.view(unit).term)
+
+    def _bags(self, unit: str) -> Effects:
         if self._chance.random() > 0.15:
             return Effects()
         view, ledger = self.world.view(unit), self.world.ledger(unit)
@@ -130,7 +166,7 @@ class Storm:
             edits.append(self._edit(number, Owner.UNIT))
             if view.leads and self._chance.random() < 0.4:
                 edits.append(self._edit(number, Owner.APPLICATION))
-        return Effects(bags=tuple(edits), term=view.term)
+        return Effects(bags=tuple(edits))
 
     def _edit(self, number: int, owner: Owner) -> BagEdit:
         return BagEdit(relation=number, owner=owner, edits={"key": str(self._chance.randrange(3))})
@@ -218,3 +254,15 @@ class Storm:
 
     def _skip(self) -> None:
         self.world.skip(self._chance.choice(self.world.failed() or ["web/0"]))
+
+    def _run_task(self) -> None:
+        self.world.run_task(self._unit(), "backup")
+
+    def _cancel_task(self) -> None:
+        self.world.cancel_task(self._chance.choice([*self.world.tasks] or ["none"]))
+
+    def _pass_time(self) -> None:
+        self._secrecy.pass_time()
+
+    def _use_secret(self) -> None:
+        self._secrecy.ask(self.world, self._application())

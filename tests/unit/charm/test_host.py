@@ -1,156 +1,25 @@
 """How an agent serves one unit: what it says of each attempt, and what it keeps until that is heard."""
 
 import asyncio
-import contextlib
 import dataclasses
 import logging
-import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
+from unit.charm.stage import ASK, GONE, QUIET, UNIT_ID, Units, granted, hosting, serve
 
 from support.waiting import eventually
 from tinkwell import charm
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.charm.agent.host import Host, Served
-from tinkwell.charm.agent.lease import Lease
-from tinkwell.charm.agent.outbox import LogHandler
 from tinkwell.client import errors
-from tinkwell.client.lease.model import Lease as Acquired
-from tinkwell.client.lease.model import Renewed
-from tinkwell.client.unit.event import EventRelation, UnitEvent
-from tinkwell.client.unit.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
-from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
+from tinkwell.client.unit.event import EventRelation
+from tinkwell.client.unit.grant import GrantedRelation, Leadership
+from tinkwell.client.unit.model import UnitStatus
 from tinkwell.client.unit.outcome import Outcome
 from tinkwell.client.unit.worker import encode
-from tinkwell.core.unit.effect import NO_EFFECTS, Effects
-from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile
-
-UNIT_ID = str(uuid.UUID(int=7))
-GONE = NoEvent(reason=NoEventReason.GONE)
-QUIET = NoEvent(reason=NoEventReason.NOTHING_DUE)
-# What the end of an event is answered where somebody has to be elected, which only asking does.
-ASK = NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=0.0)
-
-
-@dataclass
-class Units:
-    """A server that gives prepared answers to what starts and ends attempts, and remembers all calls."""
-
-    answers: deque[Grant | NoEvent | errors.Error] = field(default_factory=deque)
-    calls: list[tuple[Any, ...]] = field(default_factory=list)
-    lines: list[UnitLogLine] = field(default_factory=list)
-    statuses: list[dict[str, object]] = field(default_factory=list)
-    on_commit: Callable[[], object] = lambda: None
-    on_next: Callable[[], object] = lambda: None
-
-    async def next_event(self, lease_token: int, unit_id: str) -> Grant | NoEvent:
-        self.on_next()
-        return self._answer("next", lease_token)
-
-    async def commit(
-        self, lease_token: int, event_id: str, attempt: int, effects: Effects | bytes, *, is_last: bool = False
-    ) -> Grant | NoEvent:
-        self.on_commit()
-        return self._answer("commit", event_id, attempt, effects, is_last)
-
-    async def fail(self, lease_token: int, event_id: str, attempt: int, why: str) -> Grant | NoEvent:
-        return self._answer("fail", event_id, attempt, why)
-
-    async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
-        if owner != "pg/0":
-            raise errors.PermissionDenied(f"{owner} is none of your business")
-        return Bag(owner, {"dsn": "x"})
-
-    async def set_status(self, lease_token: int, unit_id: str, **said: UnitStatus | str | None) -> None:
-        self.statuses.append({what: status for what, status in said.items() if status is not None})
-
-    async def append_logs(self, lease_token: int, unit_id: str, lines: Iterable[UnitLogLine]) -> int:
-        before = len(self.lines)
-        self.lines += lines
-        return len(self.lines) - before
-
-    async def wakes(self, lease_token: int, **_: object) -> AsyncIterator[tuple[str, ...]]:
-        yield (UNIT_ID,)
-
-    def _answer(self, *call: object) -> Grant | NoEvent:
-        self.calls.append(call)
-        answer = self.answers.popleft() if self.answers else GONE
-        if isinstance(answer, errors.Error):
-            raise answer
-        return answer
-
-
-class Leases:
-    async def acquire(self, owner: str, engine: str) -> Acquired:
-        return Acquired(4, 30.0)
-
-    async def renew(self, lease_token: int) -> Renewed:
-        return Renewed(30.0)
-
-    async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
-        """Take note."""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[AgentFolder]:
-    opened = AgentFolder.open(tmp_path / "agent")
-    yield opened
-    opened.close()
-
-
-async def serve(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> None:
-    """Serve the unit until the server says that it is gone."""
-    async with hosting(units, charm_class, folder) as host:
-        await host.run()
-
-
-@contextlib.asynccontextmanager
-async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> AsyncIterator[Host]:
-    """Make a host of the unit, under a lease; what is done with it ends within ten seconds."""
-    lease = Lease(Leases(), "charm:test")
-    handler = LogHandler()
-    keeper = asyncio.create_task(lease.run())
-    logging.getLogger().addHandler(handler)
-    try:
-        async with asyncio.timeout(10):
-            yield Host(
-                Served(
-                    units=units,
-                    lease=lease,
-                    folder=folder,
-                    charm_class=charm_class,
-                    digest="sha256:0",
-                    stopping=asyncio.Event(),
-                ),
-                UNIT_ID,
-            )
-    finally:
-        logging.getLogger().removeHandler(handler)
-        keeper.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await keeper
-
-
-def granted(kind: EventKind = EventKind.INSTALL, attempt: int = 1, **given: Any) -> Grant:
-    event = UnitEvent(id="e1", unit="web/0", kind=kind, ordinal=1, attempt=attempt, relation=given.pop("about", None))
-    given.setdefault("storages", {})
-    return Grant(
-        event=event,
-        timeout_seconds=given.pop("timeout_seconds", 60.0),
-        unit_id=UNIT_ID,
-        unit="web/0",
-        application="web",
-        namespace="default",
-        profile=Profile.LITERAL,
-        kind=CharmKind.NATIVE,
-        charm="sha256:0",
-        **given,
-    )
+from tinkwell.core.unit.effect import NO_EFFECTS
+from tinkwell.core.unit.kinds import EventKind
 
 
 async def test_effects_are_on_the_disk_before_the_server_is_told_and_gone_after(folder: AgentFolder) -> None:

@@ -21,13 +21,27 @@ COMMANDS = {
         *("status", "history", "get", "list", "logs", "watch", "events", "explain"),
     },
     "chart": {"push", "list"},
-    "app": {"deploy", "list", "status", "config", "relate", "unrelate", "scale", "remove", "upgrade", "watch"},
+    "app": {
+        "deploy",
+        "list",
+        "status",
+        "config",
+        "relate",
+        "unrelate",
+        "scale",
+        "remove",
+        "upgrade",
+        "watch",
+        "actions",
+    },
     "unit": {
         *("list", "status", "add", "remove", "watch", "events", "logs", "deferred", "explain", "audit", "resolve"),
-        *("run", "prepare-upgrade", "finish-upgrade", "collect-metrics", "attach", "detach"),
+        *("run", "exec", "prepare-upgrade", "finish-upgrade", "collect-metrics", "attach", "detach"),
     },
+    "task": {"list", "show", "cancel"},
     "charm": {"push", "inspect", "list"},
     "namespace": {"list", "get", "set", "watch"},
+    "secret": {"add", "update", "list", "show", "reveal", "grant", "revoke", "remove", "watch"},
     "events": {"watch", "publish"},
 }
 
@@ -58,7 +72,7 @@ def test_what_a_command_of_another_component_fails_with_is_not_obeyed_by_a_termi
         raise click.ClickException("it says \x1b]0;t\x07\x9b2J\u202e")
 
     monkeypatch.setattr(command.Component, "load", lambda component: click.Command(component.name, callback=fail))
-    result = CliRunner().invoke(main.main, ["secret"], color=True)
+    result = CliRunner().invoke(main.main, ["db"], color=True)
     assert (result.exit_code, result.stderr) == (1, "Error: it says \\x1b]0;t\\x07\\x9b2J\\u202e\n")
 
 
@@ -72,6 +86,13 @@ def test_a_group_has_exactly_the_commands_it_is_known_for() -> None:
         assert isinstance(loaded, click.Group)
         assert set(loaded.commands) == names
         assert loaded.help == found.help
+
+
+def test_the_keys_of_a_server_are_among_the_commands_for_secrets() -> None:
+    code, stdout, stderr = run("secret", "--help")
+    assert (code, stderr) == (0, "")
+    assert all(name in stdout for name in ("reveal", "keygen", "rekey", "forget"))
+    assert run("secret", "keygen", "--help")[0] == 0
 
 
 def test_a_group_has_the_commands_that_others_add_where_what_they_need_is_installed() -> None:

@@ -1,11 +1,16 @@
-"""The library is light: what it imports, and how long that takes."""
+"""The library is light and whole: what it imports, how long that takes, and what its records are made of."""
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
+import typing
+from collections.abc import Iterator
 
 import pytest
+
+import tinkwell.client
 
 FORBIDDEN = {
     "alembic", "asyncpg", "docker",   "jinja2", "pydantic", "requests", "rich",
@@ -55,6 +60,8 @@ def watching(name, *args, **kwargs):
 builtins.__import__ = watching
 import tinkwell.client
 import sys
+import typing
+from collections.abc import Iterator
 print("grpc" in sys.modules)
 """
     assert python(code).strip() == "True"
@@ -62,3 +69,23 @@ print("grpc" in sys.modules)
 
 def test_every_public_name_exists() -> None:
     assert python("from tinkwell.client import *; print(connect.__name__)").strip() == "connect"
+
+
+def test_all_that_public_records_are_made_of_is_public_too() -> None:
+    public = [getattr(tinkwell.client, name) for name in tinkwell.client.__all__]
+    missing = {
+        f"{record.__name__} has {kind.__name__}"
+        for record in public
+        if isinstance(record, type) and dataclasses.is_dataclass(record)
+        for annotation in typing.get_type_hints(record).values()
+        for kind in types_of(annotation)
+        if kind.__module__.startswith("tinkwell.") and kind not in public
+    }
+    assert not missing
+
+
+def types_of(annotation: object) -> Iterator[type]:
+    if isinstance(annotation, type):
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from types_of(part)

@@ -9,7 +9,7 @@ from tinkwell.core.unit.ledger import Ledger, MemberLedger, RelationLedger
 from tinkwell.core.unit.resolver.advance import advance
 from tinkwell.core.unit.resolver.resolve import next_event
 from tinkwell.core.unit.unit_event import UnitEvent
-from tinkwell.core.unit.view import MemberView, RelationView, View
+from tinkwell.core.unit.view import MemberView, RelationView, RevisionView, SecretView, View
 
 ALIVE, DYING, DEAD = Life
 LITERAL, JUJU = Profile
@@ -51,6 +51,22 @@ def relations(*shown: RelationView) -> dict[int, RelationView]:
     return {each.number: each for each in shown}
 
 
+def secret(name: str = "s1", latest: int = 3, **changes: Any) -> SecretView:
+    """Return a secret that the unit may read, with all of its revisions, of which the last one is used."""
+    revisions = {number: RevisionView(is_used=number == latest) for number in range(1, latest + 1)}
+    return replace(SecretView(id=name, latest=latest, revisions=revisions, is_granted=True), **changes)
+
+
+def owned(name: str = "s1", latest: int = 3, **changes: Any) -> SecretView:
+    """Return a secret that the unit owns."""
+    return secret(name, latest, is_owner=True, **changes)
+
+
+def secrets(*shown: SecretView) -> dict[str, SecretView]:
+    """Return secrets by their ids."""
+    return {each.id: each for each in shown}
+
+
 def told(*units: str, older: tuple[str, ...] = (), seen: int = 0, **changes: Any) -> RelationLedger:
     """Return what a unit was told of a relation: of which members, and of which older siblings."""
     known = {unit: MemberLedger(seen_version=seen) for unit in units}
@@ -67,6 +83,8 @@ def label(event: UnitEvent) -> str:
     marks = [f"#{event.relation}"] if event.relation not in (0, 1, 3) else []
     marks += [event.unit] if event.unit else []
     marks += [event.storage] if event.storage else []
+    marks += [event.secret] if event.secret else []
+    marks += [f"r{event.revision}"] if event.revision else []
     marks += ["mirrored"] if event.is_mirrored else []
     marks += ["echo"] if event.is_echo else []
     return " ".join([event.name, *marks])
@@ -82,6 +100,9 @@ def following(ledger: Ledger, seen: View, *, most: int = 40) -> list[str]:
         seen = replace(seen, code=event.seen.charm)
         if event.kind is EventKind.UPDATE_STATUS:
             seen = replace(seen, is_tick_due=False)
+        if event.kind is EventKind.SECRET_ROTATE:
+            rotated = replace(seen.secrets[event.secret], is_rotation_due=False)
+            seen = replace(seen, secrets={**seen.secrets, event.secret: rotated})
     return labels
 
 

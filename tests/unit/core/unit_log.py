@@ -12,7 +12,7 @@ from typing import Any
 from tinkwell.core.unit.invariant import Violation, audit
 from tinkwell.core.unit.kinds import EventKind, EventState, Profile
 from tinkwell.core.unit.world import LogEntry
-from tinkwell.core.value.document import JsonObject
+from tinkwell.core.value.document import JsonObject, JsonValue
 
 SETUP = ("install", "config-changed", "start")
 TEARDOWN = ("stop", "remove")
@@ -75,6 +75,24 @@ class Recorded:
         new: JsonObject = {"name": name, "namespace": "default", "unit": unit, "life": "ALIVE", "attached": False}
         self._write("STORAGE", f"storage {name}", unit.partition("/")[0], change, new, changes)
 
+    def secret(self, name: str, owner: str, *readers: str, change: str = "", **changes: Any) -> None:
+        """Write that a secret was created, or has changed; `readers` are such as `web`, `web/0` or `3:web`."""
+        new: JsonObject = {"name": name, "namespace": "default", "rotation": "NEVER", "latest": 1}
+        grants: list[JsonValue] = [_grant(each) for each in readers]
+        about: JsonObject = {"owner": owner, "grants": grants, **changes}
+        self._write("SECRET", f"secret {name}", owner.partition("/")[0], change, new, about)
+
+    def task(self, name: str, unit: str, state: str = "PENDING") -> None:
+        """Write a task in a state; PENDING is new."""
+        data: JsonObject = {"unit": unit, "name": name, "state": state}
+        change = {"PENDING": "CREATED", "RUNNING": "TASK_STARTED"}.get(state, f"TASK_{state}")
+        self._append("TASK", change, f"task {name}", unit.partition("/")[0], data)
+
+    def run(self, name: str, unit: str) -> None:
+        """Write that a task was asked for, begun, and has ended well."""
+        for state in ("PENDING", "RUNNING", "SUCCEEDED"):
+            self.task(name, unit, state)
+
     def bag(self, number: int, owner: str, version: int) -> None:
         """Write that a bag has a new version."""
         data: JsonObject = {"number": number, "owner": owner, "version": version, "keys": []}
@@ -112,6 +130,7 @@ class Recorded:
             if number
             else None,
             "storage": event.pop("storage", ""),
+            "secret": _secret(event.pop("secret", ""), event.pop("revision", 0)),
             "mirrored": event.pop("mirrored", False),
             "echo": event.pop("echo", False),
             "seen": {
@@ -162,3 +181,13 @@ class Recorded:
         # What has a name again is another thing.
         id_, parent = (f"{each} {self._lives}" if each else "" for each in (id_, parent))
         self.entries.append(LogEntry(len(self.entries) + 1, resource, change, id_, parent, data))
+
+
+def _secret(name: str, revision: int) -> JsonObject | None:
+    return {"id": name, "revision": revision} if name else None
+
+
+def _grant(reader: str) -> JsonObject:
+    number, _, whom = reader.rpartition(":")
+    application, slash, _ = whom.partition("/")
+    return {"relation": int(number or 0), "application": application, "unit": whom if slash else ""}

@@ -6,9 +6,8 @@ import pytest
 from unit.provisioner import stage as support
 
 from support.patient_loop import PatientLoop
-from tinkwell.client import call
+from tinkwell.client import call, retry
 from tinkwell.provisioner.agent import agent, deadline
-from tinkwell.provisioner.queue import retry
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], PatientLoop]]:

@@ -16,6 +16,7 @@ from support.waiting import eventually
 from tinkwell import client
 from tinkwell.api.v1 import work_service_pb2
 from tinkwell.client import testing
+from tinkwell.client.lease import keeper
 from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.lease import Ledger
@@ -26,7 +27,6 @@ from tinkwell.core import errors
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.core.workflow.decide import ALL_WORKERS
-from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.workflow import driver
 
 # So many seconds of the server pass in one, so that limits and delays, which are whole seconds, take tenths of one.

@@ -10,6 +10,7 @@ import rich_click as click
 from support import canary
 from tinkwell.cli.main import main
 from tinkwell.cli.shell.command import Deferred
+from tinkwell.core import access
 from tinkwell.core.process_log import redaction
 from tinkwell.server import service_link, settings
 
@@ -54,6 +55,13 @@ def test_tokens_come_from_a_table_of_the_file_or_from_json_in_the_environment(mo
     monkeypatch.setenv("TINKWELL_TOKENS", '{"bob": "two"}')
     tokens = settings.load(database_url=URL).tokens
     assert {name: token.get_secret_value() for name, token in tokens.items()} == {"bob": "two"}
+
+
+def test_roles_come_like_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    write('[tokens]\nalice = "one"\nbob = "two"\n[roles]\nbob = "reader"\n')
+    assert settings.load(database_url=URL).roles == {"bob": access.Role.READER}
+    monkeypatch.setenv("TINKWELL_ROLES", '{"alice": "agent", "bob": "operator"}')
+    assert settings.load(database_url=URL).roles == {"alice": access.Role.AGENT, "bob": access.Role.OPERATOR}
 
 
 def test_a_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +160,14 @@ def test_no_setting_is_called_like_what_is_told_of_services(field: str) -> None:
         ("", {"TOKENS": "{"}, {}, "TINKWELL_TOKENS: it must be a JSON object"),
         ("", {"TOKENS": "[]"}, {}, "TINKWELL_TOKENS: Input should be a valid dictionary"),
         ("", {"TOKENS": '{"a": 1}'}, {}, "TINKWELL_TOKENS, a: Input should be a valid string"),
+        ("", {"ROLES": "bob=reader"}, {}, 'TINKWELL_ROLES: it must be a JSON object such as {"alice": "reader"}'),
+        (
+            "",
+            {"ROLES": '{"a": "root"}'},
+            {},
+            "TINKWELL_ROLES, a: Input should be 'admin', 'operator', 'reader' or 'agent'",
+        ),
+        ("[roles]\nb = 'reader'", {}, {}, "roles: b: nobody of this name has a token; add one to tokens"),
         ("[tokens]\na = ''", {}, {}, "tokens in tinkwell.toml: a token must not be empty"),
         ("[tokens]\na = 'x'\nb = 'x'", {}, {}, "tokens in tinkwell.toml: two names have the same token"),
         ("", {"SERVER_CERT": "absent.pem"}, {}, "TINKWELL_SERVER_CERT: Path does not point to a file"),

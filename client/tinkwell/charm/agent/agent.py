@@ -9,11 +9,12 @@ from typing import NoReturn
 from tinkwell.charm import description
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.charm.agent.host import Host, Served
-from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.agent.outbox import LogHandler
 from tinkwell.charm.charm import Charm
 from tinkwell.client import backoff, errors
 from tinkwell.client.client import Client
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import until_answered
 from tinkwell.client.watch import watch
 from tinkwell.core.unit.kinds import CharmKind
 
@@ -46,7 +47,8 @@ class Agent:
         self._client = client
         self._wanted = wanted
         self._folder = AgentFolder.open(state_dir)
-        self._lease = Lease(client.work, self._folder.engine)
+        # Nobody else can have what this agent keeps on its disk, so its engine is its own, and its name.
+        self._lease = Keeper(client.work, owner=self._folder.engine, engine=self._folder.engine)
         self._hosts: dict[str, Host] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_gone = asyncio.Event()
@@ -66,6 +68,7 @@ class Agent:
 
     def stop(self) -> None:
         """Have it end: what is being handled is brought to its end, for ten seconds at most, and nothing else begun."""
+        logger.info("the agent stops; what is being handled may come to its end")
         self._served.stopping.set()
 
     async def run(self) -> None:

@@ -1,18 +1,21 @@
 """What the server grants, as a charm is given it."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tinkwell.charm import errors
-from tinkwell.charm.agent.api import Units
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.charm.agent.lease import Lease, until_answered
 from tinkwell.charm.agent.outbox import Outbox
-from tinkwell.charm.attempt.given import Attempt, RelationGiven
+from tinkwell.charm.attempt.given import Attempt, RelationGiven, SecretGiven, SecretRead, TaskGiven
 from tinkwell.charm.status import Status
 from tinkwell.client import errors as client_errors
-from tinkwell.client.unit.grant import Grant, GrantedRelation
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import until_answered
+from tinkwell.client.unit.api import UnitApi
+from tinkwell.client.unit.grant import Grant, GrantedRelation, GrantedSecret, SecretContent
 from tinkwell.client.unit.model import Bag
+from tinkwell.client.unit.task import Task
 from tinkwell.core.unit.effect import Notice, Port
 
 
@@ -32,13 +35,15 @@ def attempt(grant: Grant, folder: AgentFolder) -> Attempt:
         state=grant.state,
         notices=tuple(Notice(ordinal=each.ordinal, handler=each.handler, event=each.event) for each in grant.deferred),
         ports=frozenset(Port(protocol=each.protocol, number=each.number) for each in grant.ports),
+        secrets=tuple(_secret(each) for each in grant.secrets),
+        task=_task(grant.task) if grant.task is not None else None,
     )
 
 
 class Granted:
     """The surroundings of an attempt that the server has granted under a lease."""
 
-    def __init__(self, units: Units, held: Lease, token: int, grant: Grant, outbox: Outbox) -> None:
+    def __init__(self, units: UnitApi, held: Keeper, token: int, grant: Grant, outbox: Outbox) -> None:
         self._units = units
         self._lease = held
         self._token = token
@@ -55,7 +60,9 @@ class Granted:
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
         """Return the bag of a unit or an application. Raises `NotReadable`."""
-        event_id = self._grant.event.id
+        event_id, about, known = self._grant.event.id, self._grant.event.relation, self._grant.remote
+        if known is not None and about is not None and (about.number, known.owner) == (relation, owner):
+            return known.data
 
         async def read(token: int) -> Bag:
             return await self._units.read_bag(token, event_id, relation, owner)
@@ -64,6 +71,29 @@ class Granted:
             return (await until_answered(lambda: self._lease.under(read), what="read a bag")).data
         except (client_errors.PermissionDenied, client_errors.NotFound) as error:
             raise errors.NotReadable(error.message) from error
+
+    async def read_secret(self, secret: str, revision: int) -> SecretRead:
+        """Return a revision of a secret. Raises `SecretMissing`, and `NotReadable`."""
+        event_id = self._grant.event.id
+
+        async def read(token: int) -> SecretContent:
+            return await self._units.read_secret(token, event_id, secret, revision=revision)
+
+        try:
+            found = await until_answered(lambda: self._lease.under(read), what="read a secret")
+        except client_errors.NotFound as error:
+            raise errors.SecretMissing(error.message) from error
+        except client_errors.PermissionDenied as error:
+            raise errors.NotReadable(error.message) from error
+        return SecretRead(id=found.id, revision=found.revision, content=found.content)
+
+    def log_task(self, text: str) -> None:
+        """Tell a line of the task that runs."""
+        self._outbox.log("INFO", text)
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return datetime.now(UTC)
 
     def set_status(self, status: Status) -> None:
         """Show people a status."""
@@ -87,6 +117,26 @@ def _relation(granted: GrantedRelation) -> RelationGiven:
         units=granted.members,
         own=granted.own.data,
         own_application=granted.own_application.data if granted.own_application else {},
+    )
+
+
+def _task(asked: Task) -> TaskGiven:
+    return TaskGiven(id=asked.id, action=asked.name, parameters=asked.parameters)
+
+
+def _secret(granted: GrantedSecret) -> SecretGiven:
+    return SecretGiven(
+        id=granted.id,
+        owner=granted.owner,
+        is_owned=granted.owned,
+        label=granted.label,
+        description=granted.description,
+        latest=granted.latest,
+        tracked=granted.tracked,
+        rotation=granted.rotation,
+        rotates_at=granted.rotates_at,
+        expires_at=granted.expires_at,
+        revisions=granted.revisions,
     )
 
 

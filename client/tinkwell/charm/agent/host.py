@@ -4,6 +4,7 @@
                         ▲                       └──────── an exception ──▶ FailEvent  ──┘            │
                         └────────────────────────────────────────────────────────────────────────────┘
 
+A task is granted and committed in the same way, but one that fails is committed, too, as failed and without effects.
 What handlers have done is on the disk before the server is told. A predecessor's outcome is sent before anything is
 asked for, since asking says that what ran under another lease is lost.
 """
@@ -15,23 +16,26 @@ from dataclasses import dataclass
 
 from tinkwell.charm.agent import granted
 from tinkwell.charm.agent import outbox as outboxes
-from tinkwell.charm.agent.api import Units
 from tinkwell.charm.agent.folder import AgentFolder
-from tinkwell.charm.agent.lease import Lease, until_answered
-from tinkwell.charm.attempt.dispatch import dispatch
+from tinkwell.charm.attempt.dispatch import dispatch, run
 from tinkwell.charm.charm import Charm
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import HOPELESS, until_answered
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason
 from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.task import Task
 from tinkwell.client.unit.worker import encode
-from tinkwell.core.unit.effect import Effects
+from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
+from tinkwell.core.unit.kinds import TaskState
 
 logger = logging.getLogger(__name__)
 
 # The server refuses longer ones.
 _MESSAGE_CHARACTERS = 1_000
 # What concerns the agent as a whole, and not this unit.
-_HOPELESS = (errors.Unauthenticated, errors.PermissionDenied, errors.Unimplemented, errors.Closed)
+_HOPELESS = (*HOPELESS, errors.PermissionDenied)
 # How long a unit that is woken while an event of it is handled is left alone before the server is asked about it.
 _LOOK_SECONDS = 1.0
 # When to ask again for a unit that another agent holds, or that the server gives nothing for.
@@ -42,8 +46,8 @@ _HELD_SECONDS = 10.0
 class Served:
     """What all hosts of an agent share. `digest` is that of the charm."""
 
-    units: Units
-    lease: Lease
+    units: UnitApi
+    lease: Keeper
     folder: AgentFolder
     charm_class: type[Charm]
     digest: str
@@ -52,9 +56,18 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt has no effects."""
+    """Why an attempt has no effects; `state` is that of a task."""
 
     message: str
+    state: TaskState = TaskState.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A task that has come to its end by itself."""
+
+    effects: Effects
+    outcome: TaskOutcome
 
 
 class Host:
@@ -135,8 +148,12 @@ class Host:
         token = await self._served.lease.token()
         ended = await self._attempt(grant, token)
         event = grant.event
+        if grant.task is not None:
+            return await self._end_task(grant.task, token, ended)
         fields = {"unit": grant.unit, "event": event.name, "ordinal": event.ordinal, "attempt": event.attempt}
         match ended:
+            case Done():
+                raise AssertionError("an event has ended as a task does")
             case NoEvent():
                 logger.info("an event is not needed any more", extra=fields)
                 return ended
@@ -148,11 +165,35 @@ class Host:
                 logger.info("an event is handled", extra=fields)
                 return following
 
-    async def _attempt(self, grant: Grant, token: int) -> Effects | Failure | NoEvent:
+    async def _end_task(
+        self, task: Task, token: int, ended: Effects | Done | Failure | NoEvent
+    ) -> Grant | NoEvent | None:
+        """Tell what came of a task: all of it, or why it leaves nothing."""
+        match ended:
+            case NoEvent():
+                return ended
+            case Failure(message, state):
+                outcome, effects = TaskOutcome(state=state, message=message[:_MESSAGE_CHARACTERS]), NO_EFFECTS
+            case Done(effects, outcome):
+                pass
+            case Effects():
+                raise AssertionError("a task has ended as an event does")
+        following = await self._conclude(task.id, 1, token, effects, outcome)
+        logger.info("a task has ended", extra={"unit": task.unit, "task": task.name, "state": outcome.state})
+        return following
+
+    async def _attempt(self, grant: Grant, token: int) -> Effects | Done | Failure | NoEvent:
         """Call the handlers of an event, while others tell what is to be known at once, and look after the unit."""
         served, event = self._served, grant.event
+        if grant.task is not None and grant.task.is_cancelled:
+            return _CANCELLED
         outbox = outboxes.Outbox(
-            served.units, served.lease, self._unit_id, ordinal=event.ordinal, attempt=event.attempt
+            served.units,
+            served.lease,
+            self._unit_id,
+            ordinal=event.ordinal,
+            attempt=event.attempt,
+            task_id=grant.task.id if grant.task is not None else "",
         )
         surroundings = granted.Granted(served.units, served.lease, token, grant, outbox)
         pump = asyncio.create_task(outbox.run(), name=f"outbox of {grant.unit}")
@@ -167,19 +208,27 @@ class Host:
             await asyncio.gather(pump, work, look, return_exceptions=True)
             await outbox.flush()
 
-    async def _conclude(self, event_id: str, attempt: int, token: int, effects: Effects) -> Grant | NoEvent | None:
-        """Keep what the handlers of an event have done, and tell it."""
+    async def _conclude(
+        self, event_id: str, attempt: int, token: int, effects: Effects, task: TaskOutcome | None = None
+    ) -> Grant | NoEvent | None:
+        """Keep what the handlers of an event, or a task, have done, and tell it."""
         try:
             outcome = Outcome(
-                unit_id=self._unit_id, event_id=event_id, attempt=attempt, lease_token=token, effects=encode(effects)
+                unit_id=self._unit_id,
+                event_id=event_id,
+                attempt=attempt,
+                lease_token=token,
+                effects=encode(effects),
+                task=task,
             )
             await asyncio.to_thread(self._served.folder.outcomes.keep, outcome)
         except (errors.InvalidField, OSError) as error:
-            return await self._fail(event_id, attempt, f"what it has done cannot be kept: {error}")
+            why = f"what it has done cannot be kept: {error}"
+            return await self._fail(event_id, attempt, why, is_task=task is not None)
         return await self._commit(outcome)
 
-    async def _until_gone(self, token: int) -> NoEvent:
-        """Return once the unit is gone while an event of it is handled, as where it is removed by force.
+    async def _until_gone(self, token: int) -> NoEvent | Failure:
+        """Return once the unit is gone while an event of it is handled, or its task is cancelled.
 
         It asks under the lease of the grant alone: under a later one it would say that the attempt is lost.
         """
@@ -196,18 +245,22 @@ class Host:
                 continue  # the end of the event meets the same
             if isinstance(following, NoEvent) and _is_gone(following):
                 return following
+            if isinstance(following, Grant) and following.task is not None and following.task.is_cancelled:
+                return _CANCELLED
 
     async def _dispatch(
         self, grant: Grant, surroundings: granted.Granted, outbox: outboxes.Outbox
-    ) -> Effects | Failure:
+    ) -> Effects | Done | Failure:
         mark = outboxes.current.set(outbox)
         try:
             async with asyncio.timeout(grant.timeout_seconds) as deadline:
                 given = granted.attempt(grant, self._served.folder)
+                if given.task is not None:
+                    return Done(*await run(self._served.charm_class, given, surroundings))
                 return await dispatch(self._served.charm_class, given, surroundings)
         except (Exception, SystemExit) as error:  # whatever a charm raises fails its event, and nothing else
             if deadline.expired():
-                return Failure(f"it was not done within {grant.timeout_seconds:g} seconds")
+                return Failure(f"it was not done within {grant.timeout_seconds:g} seconds", TaskState.TIMEOUT)
             outbox.log("ERROR", traceback.format_exc())
             return Failure(_said(error))
         except asyncio.CancelledError:
@@ -225,7 +278,9 @@ class Host:
         async def commit(token: int) -> Grant | NoEvent:
             # The answer says what is due then: what the unit was woken for before is in it.
             self._is_awake.clear()
-            return await units.commit(token, outcome.event_id, outcome.attempt, outcome.effects, is_last=is_last)
+            return await units.commit(
+                token, outcome.event_id, outcome.attempt, outcome.effects, is_last=is_last, task=outcome.task
+            )
 
         following: Grant | NoEvent | None = None
         try:
@@ -237,15 +292,21 @@ class Host:
             logger.warning("an outcome is not wanted", extra={"event_id": outcome.event_id, "cause": str(error)})
         except (errors.InvalidField, errors.ResourceExhausted) as error:
             # It can never be told, as where it is too large; without an end the event would be granted again and again.
-            following = await self._fail(outcome.event_id, outcome.attempt, str(error))
+            is_task = outcome.task is not None
+            following = await self._fail(outcome.event_id, outcome.attempt, str(error), is_task=is_task)
         await asyncio.to_thread(self._served.folder.outcomes.drop, self._unit_id)
         return following
 
-    async def _fail(self, event_id: str, attempt: int, message: str) -> Grant | NoEvent | None:
+    async def _fail(
+        self, event_id: str, attempt: int, message: str, *, is_task: bool = False
+    ) -> Grant | NoEvent | None:
         units, said = self._served.units, message[:_MESSAGE_CHARACTERS]
 
         async def fail(token: int) -> Grant | NoEvent:
             self._is_awake.clear()
+            if is_task:
+                failed = TaskOutcome(state=TaskState.FAILED, message=said)
+                return await units.commit(token, event_id, attempt, NO_EFFECTS, task=failed)
             return await units.fail(token, event_id, attempt, said)
 
         try:
@@ -253,6 +314,9 @@ class Host:
         except (errors.IllegalTransition, errors.NotFound) as error:
             logger.warning("a failure is not wanted", extra={"event_id": event_id, "cause": str(error)})
             return None
+
+
+_CANCELLED = Failure("it was cancelled", TaskState.CANCELLED)
 
 
 def _is_gone(following: Grant | NoEvent | None) -> bool:

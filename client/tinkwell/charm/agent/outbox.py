@@ -10,10 +10,11 @@ from collections import deque
 from contextvars import ContextVar
 from typing import NoReturn
 
-from tinkwell.charm.agent import lease
-from tinkwell.charm.agent.api import Units
 from tinkwell.charm.status import Status
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.retry import until_answered
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.model import UnitLogLine, UnitStatus
 from tinkwell.core.unit import limit
 
@@ -28,14 +29,18 @@ _BATCH_LINES = 500
 
 
 class Outbox:
-    """What one attempt at a unit's event has to tell."""
+    """What one attempt at a unit's event, or at the task `task_id`, has to tell."""
 
-    def __init__(self, api: Units, held: lease.Lease, unit_id: str, *, ordinal: int, attempt: int) -> None:
+    def __init__(
+        self, api: UnitApi, held: Keeper, unit_id: str, *, ordinal: int, attempt: int, task_id: str = ""
+    ) -> None:
         self._api = api
         self._lease = held
         self._unit_id = unit_id
         self._ordinal = ordinal
         self._attempt = attempt
+        # Lines of a task are its own, and not the unit's.
+        self._task_id = task_id
         self._statuses: dict[str, UnitStatus | str] = {}
         self._lines: deque[UnitLogLine] = deque()
         self._count = 0
@@ -82,7 +87,7 @@ class Outbox:
     async def _send(self) -> None:
         try:
             while self._statuses or self._lines:
-                await lease.until_answered(self._send_some, what="tell statuses and log lines")
+                await until_answered(self._send_some, what="tell statuses and log lines")
         except errors.Error as error:
             self._statuses.clear()
             self._lines.clear()
@@ -95,9 +100,16 @@ class Outbox:
                 if self._statuses.get(what) is status:
                     del self._statuses[what]
         if lines := [self._lines[at] for at in range(min(len(self._lines), _BATCH_LINES))]:
-            await self._lease.under(lambda token: self._api.append_logs(token, self._unit_id, lines))
+            await self._lease.under(lambda token: self._append(token, lines))
             for _ in lines:
                 self._lines.popleft()
+
+    async def _append(self, token: int, lines: list[UnitLogLine]) -> None:
+        if self._task_id:
+            texts = [each.text if each.level == "INFO" else f"{each.level}: {each.text}" for each in lines]
+            await self._api.append_task_log(token, self._task_id, lines[0].number, texts)
+        else:
+            await self._api.append_logs(token, self._unit_id, lines)
 
     async def _set(self, token: int, statuses: dict[str, UnitStatus | str]) -> None:
         version = statuses.get("workload_version")

@@ -22,12 +22,17 @@ from tinkwell.charm.attempt.situation import Situation
 from tinkwell.charm.charm import Charm
 from tinkwell.charm.declaration import Subject
 from tinkwell.charm.relation import Relation
-from tinkwell.core.unit import notice
-from tinkwell.core.unit.effect import Effects, Notice
-from tinkwell.core.unit.kinds import EventKind
+from tinkwell.charm.task import Task
+from tinkwell.core.unit import limit, notice
+from tinkwell.core.unit import secret as secret_rules
+from tinkwell.core.unit.effect import NO_EFFECTS, Effects, Notice, TaskOutcome
+from tinkwell.core.unit.kinds import EventKind, TaskState
 from tinkwell.core.unit.unit_event import UnitEvent
+from tinkwell.core.value import document
 
 logger = logging.getLogger(__name__)
+
+_MESSAGE_CHARACTERS = 1_000
 
 _PLAIN: dict[EventKind, type[kinds.Event]] = {
     each.kind: each
@@ -52,6 +57,9 @@ _RELATION: dict[EventKind, type[kinds.RelationEvent]] = {
 }
 _STORAGE: dict[EventKind, type[kinds.StorageEvent]] = {
     each.kind: each for each in (kinds.StorageAttached, kinds.StorageDetaching)
+}
+_SECRET: dict[EventKind, type[kinds.SecretEvent]] = {
+    each.kind: each for each in (kinds.SecretChanged, kinds.SecretRotate, kinds.SecretExpired, kinds.SecretRemove)
 }
 _READ_REMOTE = frozenset({EventKind.RELATION_JOINED, EventKind.RELATION_CHANGED, EventKind.RELATION_DEPARTED})
 
@@ -79,6 +87,44 @@ async def dispatch(charm_class: type[Charm], attempt: Attempt, surroundings: Sur
         if is_deferred and (name, said) not in waiting:
             deferred.append(Notice(ordinal=attempt.ordinal, handler=name, event=said))
     return situation.effects(deferred=tuple(deferred), consumed=tuple(consumed))
+
+
+async def run(charm_class: type[Charm], attempt: Attempt, surroundings: Surroundings) -> tuple[Effects, TaskOutcome]:
+    """Run the task of an attempt, and return its effects and its outcome; one that fails leaves no effects.
+
+    Notices are tried before it, as before an event. What a method raises goes through.
+    """
+    assert attempt.task is not None
+    given = attempt.task
+    action = next((each for each in charm_class.declared.actions if each.declared.name == given.action), None)
+    if action is None:
+        return NO_EFFECTS, _failed(f"the charm has no action {given.action}")
+    situation = Situation(attempt, surroundings)
+    charm, task = charm_class(situation), Task(given, surroundings)
+    consumed, _ = await _drain(charm)
+    arguments = {key: float(value) if key in action.floats else value for key, value in given.parameters.items()}
+    result = await getattr(charm, action.method)(task, **arguments)
+    if task.failure is not None:
+        return NO_EFFECTS, _failed(task.failure, _written(result))
+    if (text := _written(result)) is None:
+        return NO_EFFECTS, _failed(f"it has returned {type(result).__name__}, which is no mapping that JSON has")
+    if len(text.encode()) > limit.TASK_RESULT_BYTES:
+        return NO_EFFECTS, _failed(f"its result has more than {limit.TASK_RESULT_BYTES:,} bytes")
+    return situation.effects(deferred=(), consumed=tuple(consumed)), TaskOutcome(state=TaskState.SUCCEEDED, result=text)
+
+
+def _failed(why: str, result: str | None = None) -> TaskOutcome:
+    return TaskOutcome(state=TaskState.FAILED, message=why[:_MESSAGE_CHARACTERS], result=result or "")
+
+
+def _written(result: object) -> str | None:
+    """Write a result as JSON, an empty text for none; None for what cannot be one."""
+    if result is None:
+        return ""
+    try:
+        return document.dump_json(result) if isinstance(result, Mapping) else None
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 async def _drain(charm: Charm) -> tuple[list[Notice], set[tuple[str, str]]]:
@@ -129,6 +175,15 @@ async def _made(situation: Situation, event: UnitEvent, *, ordinal: int, is_agai
     if (storage := _STORAGE.get(event.kind)) is not None:
         instance = situation.storage(event.storage)
         return storage(ordinal=ordinal, is_again=is_again, reason=reason, storage=instance)
+    if (secret := _SECRET.get(event.kind)) is not None:
+        return secret(
+            ordinal=ordinal,
+            is_again=is_again,
+            reason=reason,
+            secret=secret_rules.uri(event.secret),
+            label=situation.secrets.label_of(event.secret),
+            revision=event.revision,
+        )
     relation = situation.relation(event.relation, endpoint=event.endpoint, application=event.application)
     facts = _RelationFacts(
         ordinal=ordinal,

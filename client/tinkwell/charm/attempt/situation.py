@@ -7,6 +7,7 @@ from tinkwell.charm.attempt.given import Attempt, RelationGiven, Surroundings
 from tinkwell.charm.bag import Bag
 from tinkwell.charm.instance import Instance
 from tinkwell.charm.relation import Relation
+from tinkwell.charm.secret import Secrets
 from tinkwell.core.unit import name
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
 from tinkwell.core.unit.kinds import EventKind, Owner
@@ -19,6 +20,7 @@ class Situation:
         self.attempt = attempt
         self.surroundings = surroundings
         self.state = Bag(attempt.state)
+        self.secrets = Secrets(attempt, surroundings)
         self._ports = set(attempt.ports)
         self.wanted_storages: dict[str, int] = {}
         self._bags: dict[tuple[int, str], Mapping[str, str]] = {}
@@ -70,8 +72,9 @@ class Situation:
             for owner, bag in ((Owner.UNIT, relation.unit), (Owner.APPLICATION, relation.application))
             if (edits := bag.edits())
         ]
+        needs_term = self.secrets.needs_term or any(each.owner is Owner.APPLICATION for each in bags)
         return Effects(
-            term=self.attempt.term if any(each.owner is Owner.APPLICATION for each in bags) else 0,
+            term=self.attempt.term if needs_term else 0,
             bags=tuple(bags),
             state=self.state.edits(),
             opened=_ordered(self._ports - self.attempt.ports),
@@ -81,6 +84,7 @@ class Situation:
             ),
             deferred=deferred,
             consumed=consumed,
+            secrets=self.secrets.effects,
         )
 
     def _relation(self, given: RelationGiven, *, is_active: bool = True) -> Relation:

@@ -1,5 +1,5 @@
 """Tries charms without a server: the same rules give their units the same events."""
 
-from tinkwell.charm.testing.model import Model
+from tinkwell.charm.testing.model import Model, TaskResult
 
-__all__ = ["Model"]
+__all__ = ["Model", "TaskResult"]

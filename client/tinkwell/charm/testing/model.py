@@ -11,30 +11,40 @@ async def test_web_gets_its_database() -> None:
     model.check()
 """
 
+import json
 import random
+import secrets
 import shutil
 import tempfile
+import traceback
 import weakref
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from tinkwell.charm import description
+from tinkwell.charm.attempt import dispatch as dispatching
 from tinkwell.charm.attempt.dispatch import dispatch
 from tinkwell.charm.charm import Charm
 from tinkwell.charm.status import Active, Blocked, Maintenance, Status, Waiting
 from tinkwell.charm.testing import surroundings
 from tinkwell.core import errors
+from tinkwell.core.charm import action as actions
 from tinkwell.core.charm import config as options_of
-from tinkwell.core.charm.record import Option
+from tinkwell.core.charm.record import Action, Option
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit import notice
+from tinkwell.core.unit import secret as secret_rules
 from tinkwell.core.unit import world as worlds
-from tinkwell.core.unit.effect import Effects
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
+from tinkwell.core.unit.effect import NO_EFFECTS, Effects, SecretSet, TaskOutcome
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile, TaskState
+from tinkwell.core.unit.resolver import resolve
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.world import Role, World
+from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonValue
 
 # A model that has had so many events for one call of `settle` is one that never comes to rest.
@@ -48,17 +58,46 @@ class _Handled:
 
     effects: Effects
     is_killed: bool
+    # How a task has ended, None for an event.
+    task: TaskOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What came of a task: `result` is what the action has returned, `log` what it has told."""
+
+    state: TaskState
+    result: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    log: tuple[str, ...] = ()
+
+
+class _Clock:
+    """The time of a model. It is an object of its own, so that a model is gone with the last reference to it."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def read(self) -> datetime:
+        """Return the time."""
+        return self.now
 
 
 class Model:
-    """Applications of charms, related, scaled and broken. Times do not pass by themselves: see `tick` and `settle`."""
+    """Applications of charms, related, scaled and broken.
+
+    Times do not pass by themselves: see `tick`, `advance` and `settle`.
+    """
 
     def __init__(self, *, profile: Profile = Profile.LITERAL) -> None:
         self._profile = profile
-        self._world = World()
+        self._clock = _Clock()
+        self._world = World(clock=self._clock.read)
         # By digest.
         self._classes: dict[str, type[Charm]] = {}
         self._options: dict[str, Mapping[str, Option]] = {}
+        self._actions: dict[str, Mapping[str, Action]] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
         self._handled: dict[str, _Handled] = {}
         self._failures: Counter[str] = Counter()
         self._kills: Counter[str] = Counter()
@@ -121,14 +160,67 @@ class Model:
         """Have `update-status` be due."""
         self._world.tick(unit)
 
+    def advance(self, time: timedelta) -> None:
+        """Have time pass: secrets are rotated, and expire."""
+        self._clock.now += time
+
+    async def run(self, unit: str, action: str, /, **parameters: Any) -> TaskResult:
+        """Ask a unit for an action, settle, and return what came of it; one that fails is no error here.
+
+        Raises `InvalidField` for an action or for parameters that its charm does not have, as the server does.
+        """
+        digest = self._world.applications[unit.partition("/")[0]].charm.digest
+        declared = actions.find(self._actions[digest], action, field="action")
+        asked = document.check_json("parameters", parameters)
+        assert isinstance(asked, dict)
+        given = actions.complete(declared, asked, field="parameters")
+        task = self._world.run_task(unit, action, given)
+        await self.settle()
+        ended = self._world.tasks[task]
+        return TaskResult(ended.state, json.loads(ended.result or "{}"), ended.message, self._told.pop(task, ()))
+
+    # What people and tests do with secrets, which are named as charms name them.
+
+    def add_secret(self, content: Mapping[str, str], *, label: str = "") -> str:
+        """Make a user's secret, and return its name."""
+        made = secret_rules.new_id(secrets.token_bytes(secret_rules.ID_BYTES))
+        self._world.create_secret(made, secret_rules.parse_content("content", content), label=label)
+        return secret_rules.uri(made)
+
+    def update_secret(self, secret: str, content: Mapping[str, str]) -> None:
+        """Give a user's secret a new revision."""
+        checked = secret_rules.parse_content("content", content)
+        self._world.update_secret(SecretSet(id=secret_rules.parse_uri("secret", secret), content=checked))
+
+    def grant_secret(self, secret: str, application: str) -> None:
+        """Let the units of an application read a user's secret."""
+        self._world.grant_secret(secret_rules.parse_uri("secret", secret), application)
+
+    def secrets(self, owner: str = "") -> tuple[str, ...]:
+        """Return the names of the secrets of a unit or of an application, or with an empty owner those of users."""
+        return tuple(secret_rules.uri(each.name) for each in self._world.secrets.values() if each.owner == owner)
+
+    def reveal(self, secret: str, *, revision: int = 0) -> Mapping[str, str]:
+        """Return what a secret holds in a revision, 0 for the newest one. Raises `KeyError`."""
+        found = self._world.secrets[secret_rules.parse_uri("secret", secret)]
+        return dict(found.revisions[revision or found.latest].content)
+
+    def revisions(self, secret: str) -> tuple[int, ...]:
+        """Return the revisions that there are of a secret; none where it is removed."""
+        found = self._world.secrets.get(secret_rules.parse_uri("secret", secret))
+        return tuple(sorted(found.revisions)) if found is not None else ()
+
     # What goes wrong.
 
     def fail_next(self, unit: str, *, times: int = 1) -> None:
-        """Have the next attempt of a unit fail before a handler is called; it is tried again."""
+        """Have the next attempt of a unit fail before a handler is called; it is tried again, but for a task."""
         self._failures[unit] += times
 
     def kill(self, unit: str) -> None:
-        """Have the agent of a unit die in its next attempt, after the handlers, which are called again then."""
+        """Have the agent of a unit die in its next attempt, after the handlers.
+
+        Those of an event are called again then; a task has failed, and is not run again.
+        """
         self._kills[unit] += 1
 
     # What comes of it.
@@ -204,12 +296,18 @@ class Model:
         return sorted(living, key=names.order)
 
     def _has_turn(self, unit: str) -> bool:
-        return self._world.running(unit) is not None or self._world.due(unit) is not None
+        if self._world.running(unit) is not None or self._world.running_task(unit) is not None:
+            return True
+        if self._world.due(unit) is not None:
+            return True
+        return bool(resolve.next_task(self._world.ledger(unit), self._world.view(unit)))
 
     async def _turn(self, unit: str) -> None:
         """Run the handlers of a unit's event, or commit what they have done; others have turns in between."""
         if (handled := self._handled.pop(unit, None)) is not None:
             self._commit(unit, handled)
+        elif (task := self._world.grant_task(unit)) is not None:
+            await self._run_task(task)
         elif (running := self._world.grant(unit)) is not None:
             try:
                 await self._run(running)
@@ -227,19 +325,42 @@ class Model:
         digest = running.event.seen.charm
         charm_class = self._classes[digest]
         given = surroundings.attempt(self._world, running, self._options[digest], self._folder)
-        effects = await dispatch(charm_class, given, surroundings.Modelled(self._world, running, given))
+        effects = await dispatch(charm_class, given, surroundings.Modelled(self._world, given, self._clock.read))
         is_killed = self._kills[unit] > 0
         self._kills[unit] -= is_killed
         self._handled[unit] = _Handled(effects, is_killed)
 
+    async def _run_task(self, task: worlds.Task) -> None:
+        """Run an action; what it raises is why its task has failed, as it is for people."""
+        unit = task.unit
+        if self._failures[unit]:
+            self._failures[unit] -= 1
+            self._world.commit_task(unit, _failed("the test wants it to fail"))
+            return
+        digest = self._world.view(unit).code
+        given = surroundings.task_attempt(self._world, task, self._options[digest], self._folder)
+        modelled = surroundings.Modelled(self._world, given, self._clock.read)
+        try:
+            effects, outcome = await dispatching.run(self._classes[digest], given, modelled)
+        except Exception as error:  # whatever an action raises fails its task, and nothing else
+            modelled.log += traceback.format_exc().splitlines()
+            effects, outcome = NO_EFFECTS, _failed(f"{type(error).__name__}: {error}")
+        self._told[task.id] = tuple(modelled.log)
+        is_killed = self._kills[unit] > 0
+        self._kills[unit] -= is_killed
+        self._handled[unit] = _Handled(effects, is_killed, outcome)
+
     def _commit(self, unit: str, handled: _Handled) -> None:
         if handled.is_killed:
-            self._world.lose(unit)
+            (self._world.lose if handled.task is None else self._world.lose_task)(unit)
             return
         try:
-            self._world.commit(unit, handled.effects)
+            if handled.task is None:
+                self._world.commit(unit, handled.effects)
+            else:
+                self._world.commit_task(unit, handled.task, handled.effects)
         except errors.NotLeader:
-            return  # its term ended meanwhile, and all of it is tried again
+            return  # its term ended meanwhile, and all of it is tried again, but a task
         for each in handled.effects.storages:
             for _ in range(each.count):
                 self._world.add_storage(unit, each.storage)
@@ -250,6 +371,7 @@ class Model:
         digest = known or f"{manifest.name}#{len(self._classes) + 1}"
         self._classes[digest] = charm_class
         self._options[digest] = manifest.options
+        self._actions[digest] = manifest.actions
         return worlds.Charm(
             manifest.name,
             digest,
@@ -257,6 +379,10 @@ class Model:
             tuple(each.name for each in manifest.storages.values() for _ in range(each.minimum)),
             optional_storage=tuple(each.name for each in manifest.storages.values() if not each.minimum),
         )
+
+
+def _failed(why: str) -> TaskOutcome:
+    return TaskOutcome(state=TaskState.FAILED, message=why)
 
 
 def _told(event: UnitEvent) -> str:

@@ -1,29 +1,42 @@
 """What a model gives an attempt, and what the attempt asks of it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tinkwell.charm import errors
-from tinkwell.charm.attempt.given import Attempt, RelationGiven, Value
+from tinkwell.charm.attempt.given import Attempt, RelationGiven, SecretGiven, SecretRead, TaskGiven, Value
 from tinkwell.charm.status import Status
+from tinkwell.core import errors as core_errors
 from tinkwell.core.charm import config
 from tinkwell.core.charm.record import Option
 from tinkwell.core.unit import name
-from tinkwell.core.unit.kinds import Membership
+from tinkwell.core.unit.kinds import EventKind, Membership
+from tinkwell.core.unit.ledger import NEVER_READ
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import RelationView, View
 from tinkwell.core.unit.world import World
-from tinkwell.core.unit.world.state import Running
+from tinkwell.core.unit.world.state import Running, Task
+from tinkwell.core.value.document import JsonValue, dump_json
+
+# A task is no event; nothing looks at this one.
+_NO_EVENT = UnitEvent(kind=EventKind.UPDATE_STATUS)
 
 
 class Modelled:
     """The surroundings of an attempt in a model."""
 
-    def __init__(self, world: World, running: Running, given: Attempt) -> None:
+    def __init__(self, world: World, given: Attempt, clock: Callable[[], datetime]) -> None:
         self._world = world
-        self._unit = running.unit
+        self._unit = given.unit
         self._term = given.term
         self._given = given
+        self._clock = clock
+        # What the task has told.
+        self.log: list[str] = []
 
     @property
     def is_leader(self) -> bool:
@@ -40,6 +53,24 @@ class Modelled:
                     return dict(self._world.bag(relation, owner))
         raise errors.NotReadable(f"{self._unit} may not read the bag of {owner} in relation {relation}")
 
+    async def read_secret(self, secret: str, revision: int) -> SecretRead:
+        """Return a revision of a secret. Raises `SecretMissing`, and `NotReadable`."""
+        try:
+            found, number = self._world.read_secret(self._unit, name=secret, revision=revision)
+        except core_errors.NotFound as error:
+            raise errors.SecretMissing(str(error)) from error
+        except core_errors.NotAllowed as error:
+            raise errors.NotReadable(str(error)) from error
+        return SecretRead(id=secret, revision=number, content=dict(found.revisions[number].content))
+
+    def log_task(self, text: str) -> None:
+        """Take a line of the task that runs."""
+        self.log.append(text)
+
+    def now(self) -> datetime:
+        """Return the model's time."""
+        return self._clock()
+
     def set_status(self, status: Status) -> None:
         """Show a status."""
         self._world.set_status(self._unit, status.name, status.message)
@@ -54,24 +85,57 @@ class Modelled:
 
 def attempt(world: World, running: Running, options: Mapping[str, Option], folder: Path) -> Attempt:
     """Return what a charm with these options is given for an event that runs; storages are below `folder`."""
-    unit, view, event = world.units[running.unit], world.view(running.unit), running.event
-    ledger = world.ledger(running.unit)
+    given = _given(world, running.unit, running.event, options, folder)
+    reason = running.reason.value if running.reason else ""
+    return replace(given, ordinal=running.ordinal, attempt=running.attempt, reason=reason)
+
+
+def task_attempt(world: World, task: Task, options: Mapping[str, Option], folder: Path) -> Attempt:
+    """Return what a charm is given for a task that runs, as `attempt` does."""
+    given = _given(world, task.unit, _NO_EVENT, options, folder)
+    return replace(given, task=TaskGiven(id=task.id, action=task.name, parameters=_plain(task.parameters)))
+
+
+def _given(world: World, name_: str, event: UnitEvent, options: Mapping[str, Option], folder: Path) -> Attempt:
+    unit, view, ledger = world.units[name_], world.view(name_), world.ledger(name_)
     return Attempt(
-        unit=running.unit,
-        ordinal=running.ordinal,
-        attempt=running.attempt,
+        unit=name_,
+        ordinal=0,
+        attempt=1,
         event=event,
-        reason=running.reason.value if running.reason else "",
         term=view.term,
         config=_config(world, view.application, options),
         relations=tuple(
-            _relation(world, each, view) for each in view.relations.values() if _is_in(world, each, running.unit, event)
+            _relation(world, each, view) for each in view.relations.values() if _is_in(world, each, name_, event)
         ),
         storages={each: _folder(folder, each) for each in {*ledger.attached, *filter(None, [event.storage])}},
         state=dict(unit.state),
         notices=tuple(unit.notices),
         ports=frozenset(unit.ports),
+        secrets=tuple(_secret(world, name_, each.id, is_owned=each.is_owner) for each in view.secrets.values()),
     )
+
+
+def _secret(world: World, unit: str, secret: str, *, is_owned: bool) -> SecretGiven:
+    found, told = world.secrets[secret], world.ledger(unit).secrets.get(secret, NEVER_READ)
+    return SecretGiven(
+        id=secret,
+        owner=found.owner,
+        is_owned=is_owned,
+        label=found.label if is_owned else world.units[unit].labels.get(secret, ""),
+        description=found.description if is_owned else "",
+        latest=found.latest,
+        tracked=told.tracked,
+        rotation=found.rotation,
+        rotates_at=found.rotates_at,
+        expires_at=found.revisions[found.latest].expires_at,
+        revisions=tuple(sorted(found.revisions)) if is_owned else (),
+    )
+
+
+def _plain(value: JsonValue) -> Any:
+    """Give a JSON value as `json` reads it, which is how agents are sent it."""
+    return json.loads(dump_json(value))
 
 
 def _config(world: World, application: str, options: Mapping[str, Option]) -> Mapping[str, Value]:

@@ -164,6 +164,7 @@ def _unit_event(data: Mapping[str, Any]) -> str:
     first = _text(relation, "endpoint") or _text(data, "storage").partition("/")[0]
     name = "-".join(filter(None, (first, _text(data, "kind"))))
     about = _text(relation, "unit") or _text(relation, "application") or _text(data, "storage")
+    about = about or _text(_object(data, "secret"), "id")
     words = [_text(data, "unit"), f"#{data.get('ordinal', 0)}", name, f"({about})" if about else ""]
     if data.get("attempt", 0) > 1:
         words.append(f"attempt {data['attempt']}")
@@ -183,6 +184,18 @@ def _relation(data: Mapping[str, Any]) -> str:
 def _storage(data: Mapping[str, Any]) -> str:
     place = "attached to" if data.get("attached") else "for"
     return " ".join(filter(None, (_text(data, "name"), f"{place} {data['unit']}" if data.get("unit") else "detached")))
+
+
+def _secret(data: Mapping[str, Any]) -> str:
+    owner, label = _text(data, "owner"), _text(data, "label")
+    words = [_text(data, "name"), f"({label})" if label else "", f"of {owner}" if owner else ""]
+    return " ".join(filter(None, [*words, f"revision {data.get('latest', 0)}"]))
+
+
+def _task(data: Mapping[str, Any]) -> str:
+    words = [_text(data, "unit"), _text(data, "name") or "command", _text(data, "state")]
+    words += ["cancel requested"] if data.get("cancelled") and _text(data, "state") == "RUNNING" else []
+    return " ".join(filter(None, [*words, _text(data, "message")]))
 
 
 def _charm(data: Mapping[str, Any]) -> str:
@@ -235,4 +248,6 @@ _SUMMARIES: Mapping[ResourceType, Callable[[Mapping[str, Any]], str]] = {
     ResourceType.UNIT_EVENT: _unit_event,
     ResourceType.RELATION: _relation,
     ResourceType.STORAGE: _storage,
+    ResourceType.SECRET: _secret,
+    ResourceType.TASK: _task,
 }

@@ -1,5 +1,7 @@
 """`tinkwell app`: charms that run as units, related to each other."""
 
+import contextlib
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -7,9 +9,9 @@ import rich_click as click
 from tinkwell.cli.event import watching
 from tinkwell.cli.shell import command, duration, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import line, option, settling
+from tinkwell.cli.unit import line, machine, option, settling, task
 from tinkwell.cli.unit.source import charm_of, refused
-from tinkwell.core.unit.kinds import Profile
+from tinkwell.core.unit.kinds import CharmKind, Profile
 
 if TYPE_CHECKING:
     from tinkwell.client import Application, Client, Relation, Unit
@@ -25,12 +27,16 @@ def app() -> None:
     """Applications: charms that run as units, related to each other."""
 
 
+app.add_command(task.actions)
+
+
 @app.command()
 @option.application
 @click.argument("charm", metavar="CHARM")
 @click.option("-u", "--units", type=click.IntRange(min=0), default=1, show_default=True, help="How many units.")
 @click.option("--config", "assignments", multiple=True, metavar="NAME=VALUE", help="Set an option. Repeatable.")
 @click.option("--config-file", type=click.Path(), metavar="FILE|-", help="Options as YAML.")
+@option.resources
 @option.machines
 @option.storage
 @click.option("--profile", type=shell_option.Member(Profile), help="Which events there are. [default: the charm's]")
@@ -45,6 +51,7 @@ async def deploy(
     units: int,
     assignments: tuple[str, ...],
     config_file: str | None,
+    resources: tuple[str, ...],
     places: tuple[str, ...],
     storages: tuple[str, ...],
     profile: Profile | None,
@@ -56,16 +63,18 @@ async def deploy(
     with refused(charm):
         made = await client.applications.deploy(
             name,
-            charm_of(charm),
+            charm_of(charm, resources),
             units=units,
             config=option.settings(assignments, config_file),
             storage=option.counts(storages),
             profile=profile,
             namespace=namespace,
-            **option.place(places),
+            **await machine.place(client, places),
         )
     await waiting.settle(client, [name], namespace)
     _tell(made, output_format)
+    if units and output_format is output.Format.TABLE:
+        await _say_what_is_awaited(client, name, namespace)
 
 
 @app.command("list")
@@ -96,7 +105,11 @@ async def status(client: "Client", name: str | None, namespace: str, output_form
     units = [each async for each in source.units(name or "", namespace=namespace)]
     relations = [each async for each in source.relations(name or "", namespace=namespace)]
     if output_format is output.Format.TABLE:
-        _show(found, units, relations)
+        output.table(_HEADER, map(_row, found))
+        if units:
+            output.line("")
+            output.table(UNIT_HEADER, await unit_rows(client, units, found))
+        _show_relations(relations)
         return
     parts: dict[str, Any] = {"applications": found, "units": units, "relations": relations}
     output.whole({key: [each.to_json() for each in part] for key, part in parts.items()}, output_format)
@@ -203,7 +216,7 @@ async def scale(
     if not found:
         await client.applications.get(name, namespace=namespace)  # it says whether there is one
     if units > len(alive):
-        where = option.place(places)
+        where = await machine.place(client, places)
         added = await client.applications.add_units(name, units - len(alive), namespace=namespace, **where)
         output.line(f"{name}: {', '.join(each.name for each in added)} added")
     for each in reversed(alive[units:]):
@@ -278,11 +291,19 @@ async def watch(client: "Client", name: str | None, namespace: str, wanted: watc
     await watching.follow(client.applications.watch, wanted, resource_id=found)
 
 
-def _show(found: "list[Application]", units: "list[Unit]", relations: "list[Relation]") -> None:
-    output.table(_HEADER, map(_row, found))
-    if units:
-        output.line("")
-        output.table(UNIT_HEADER, map(unit_row, units))
+async def _say_what_is_awaited(client: "Client", name: str, namespace: str) -> None:
+    """Say what keeps the first unit of an application that was just made from its events, if anything does."""
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    async for unit in client.applications.units(name, namespace=namespace):
+        with contextlib.suppress(errors.NotFound):  # it is gone already
+            found = await client.applications.explain(unit.name, namespace=namespace)
+            if found.advice:
+                output.line(f"{found.sentence}; {found.advice}")
+        return
+
+
+def _show_relations(relations: "list[Relation]") -> None:
     if relations:
         output.line("")
         output.table(
@@ -291,10 +312,18 @@ def _show(found: "list[Application]", units: "list[Unit]", relations: "list[Rela
         )
 
 
-def unit_row(unit: "Unit") -> tuple[str, ...]:
-    """Give the cells of a unit in a table."""
-    name, message = line.status(unit)
-    place = option.ANYWHERE if unit.anywhere else unit.machine
+async def unit_rows(
+    client: "Client", units: "list[Unit]", applications: "Iterable[Application]"
+) -> list[tuple[str, ...]]:
+    """Give the cells of units, of these applications, in a table."""
+    machines = await machine.names(client, units)
+    kinds = {each.id: each.kind for each in applications}
+    return [_unit_row(each, machines, kinds.get(each.application_id)) for each in units]
+
+
+def _unit_row(unit: "Unit", machines: Mapping[str, str], kind: CharmKind | None) -> tuple[str, ...]:
+    place = option.ANYWHERE if unit.anywhere else machines.get(unit.machine, unit.machine)
+    name, message = line.status(unit, kind, place)
     return unit.name, place, unit.phase.lower(), line.running(unit.event), name, message
 
 

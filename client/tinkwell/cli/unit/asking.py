@@ -83,6 +83,16 @@ async def detach(client: "Client", storage: str, namespace: str, waiting: settli
         await waiting.settle(client, [found.unit.rpartition("/")[0]], namespace)
 
 
+@click.command(cls=command.Command)
+@click.argument("storage", metavar="STORAGE")
+@option.namespace
+@session.connected
+async def remove_storage(client: "Client", storage: str, namespace: str) -> None:
+    """Remove a storage instance such as data/0 that was detached, with all that is kept in it."""
+    found = await client.applications.remove_storage(storage, namespace=namespace)
+    output.line(f"{found.name}: removed")
+
+
 async def _ask(
     client: "Client",
     name: str,

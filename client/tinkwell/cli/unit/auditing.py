@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tinkwell.cli import failure
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.unit.invariant import CHECKS, Violation, gather, judge
 
@@ -54,11 +55,20 @@ class Report:
 
 
 async def audit(client: "Client", namespace: str, names: Sequence[str]) -> Report:
-    """Judge all that the log still has of a namespace; `names` of applications and units choose what is told of it."""
+    """Judge all that the log still has of a namespace; `names` of applications and units choose what is told of it.
+
+    Raises `Failure` for a name of which the log tells nothing.
+    """
     entries, is_whole = await _entries(client)
     history = gather(entries, namespace=namespace)
     found = tuple(each for each in judge(history) if not names or _is_about(each.subject, names))
-    return Report(found, units=len(history.units), events=len(entries), is_whole=is_whole)
+    units = [each.name for each in history.units]
+    known = {each.name for each in history.applications} | set(units)
+    if unknown := [each for each in names if each not in known]:
+        told = "tells nothing" if is_whole else "tells nothing any more"
+        raise failure.Failure(f"the log {told} of {' or '.join(unknown)} in namespace {namespace}")
+    wanted = [each for each in units if not names or _is_about(each, names)]
+    return Report(found, units=len(wanted), events=len(entries), is_whole=is_whole)
 
 
 def _is_about(subject: str, names: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ import rich_click as click
 from tinkwell.cli import failure
 from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
+from tinkwell.cli.unit import option
 from tinkwell.cli.unit.source import charm_of, is_program, packed, refused
 
 if TYPE_CHECKING:
@@ -23,15 +24,16 @@ def charm() -> None:
 
 @charm.command()
 @click.argument("source", metavar="CHARM")
+@option.resources
 @shell_option.object_format
 @session.connected
-async def push(client: "Client", source: str, output_format: output.Format) -> None:
+async def push(client: "Client", source: str, resources: tuple[str, ...], output_format: output.Format) -> None:
     """Upload a charm, a folder, a package or a program; an application can then be made of it by its digest.
 
     `tinkwell app deploy` uploads its charm itself.
     """
     with refused(source):
-        found = await client.applications.upload_charm(charm_of(source))
+        found = await client.applications.upload_charm(charm_of(source, resources))
     for warning in found.warnings:
         output.note(f"Warning: {warning}")
     if output_format is output.Format.TABLE:
@@ -42,8 +44,9 @@ async def push(client: "Client", source: str, output_format: output.Format) -> N
 
 @charm.command(epilog="No server is needed.")
 @click.argument("source", metavar="CHARM")
+@option.resources
 @shell_option.object_format
-def inspect(source: str, output_format: output.Format) -> None:
+def inspect(source: str, resources: tuple[str, ...], output_format: output.Format) -> None:
     """Check a charm, a folder, a package or a program, and show what it declares; it need not be uploaded."""
     import io  # with what reads YAML it costs start-up time, see main
 
@@ -52,9 +55,12 @@ def inspect(source: str, output_format: output.Format) -> None:
     from tinkwell.core.charm import package as core_package
 
     try:
-        given = packed(source) if is_program(source) else package.read(Path(source))
+        files = option.files_of(resources)
+        given = packed(source) if is_program(source) else package.read(Path(source), files)
         found = core_package.check(io.BytesIO(given))
     except FileNotFoundError as error:
+        if error.filename and str(error.filename) != source:
+            raise failure.Failure(f"{error.filename}: there is no such file") from error
         raise failure.Failure(f"{source}: there is no such charm; name a folder, a package or a program") from error
     except errors.CharmRefused as error:
         raise failure.Failure(*(f"{source}: {each.field}: {each.description}" for each in error.violations)) from error

@@ -7,8 +7,8 @@ import rich_click as click
 from tinkwell.cli.event import watching
 from tinkwell.cli.shell import command, duration, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import asking, history, option, running, settling
-from tinkwell.cli.unit.application import UNIT_HEADER, unit_row
+from tinkwell.cli.unit import asking, history, machine, option, running, settling, task
+from tinkwell.cli.unit.application import UNIT_HEADER, unit_rows
 
 if TYPE_CHECKING:
     from tinkwell.client import Client, Unit
@@ -22,7 +22,7 @@ def unit() -> None:
 for each in (
     *(history.events, history.logs, history.deferred, history.explain, history.audit),
     *(asking.resolve, asking.prepare_upgrade, asking.finish_upgrade, asking.collect_metrics),
-    *(asking.attach, asking.detach, running.run),
+    *(asking.attach, asking.detach, asking.remove_storage, running.run, task.exec_),
 ):
     unit.add_command(each)
 
@@ -36,7 +36,8 @@ async def list_(client: "Client", name: str | None, namespace: str | None, outpu
     """List units by namespace, application and number."""
     found = [each async for each in client.applications.units(name or "", namespace=namespace or "")]
     if output_format is output.Format.TABLE:
-        output.table(UNIT_HEADER, map(unit_row, found))
+        applications = [each async for each in client.applications.list(namespace or "")]
+        output.table(UNIT_HEADER, await unit_rows(client, found, applications))
     else:
         output.objects(found, output_format)
 
@@ -50,7 +51,9 @@ async def status(client: "Client", unit_name: str, namespace: str, output_format
     """Show a unit with all that is known of it."""
     found = await client.applications.unit(unit_name, namespace=namespace)
     if output_format is output.Format.TABLE:
-        output.fields(_fields(found))
+        application = await client.applications.get(found.application, namespace=namespace)
+        (row,) = await unit_rows(client, [found], [application])
+        output.fields(_fields(found, row))
     else:
         output.whole(found.to_json(), output_format)
 
@@ -76,7 +79,7 @@ async def add(
 ) -> None:
     """Add units to an application; their numbers were never given before."""
     added = await client.applications.add_units(
-        name, units, storage=option.counts(storages), namespace=namespace, **option.place(places)
+        name, units, storage=option.counts(storages), namespace=namespace, **await machine.place(client, places)
     )
     await waiting.settle(client, [name], namespace)
     if output_format is output.Format.TABLE:
@@ -128,8 +131,8 @@ async def watch(client: "Client", name: str, namespace: str, wanted: watching.Wa
     await watching.follow(client.applications.watch, wanted, resource_id=found)
 
 
-def _fields(found: "Unit") -> list[tuple[str, str]]:
-    _, place, phase, event, name, message = unit_row(found)
+def _fields(found: "Unit", row: tuple[str, ...]) -> list[tuple[str, str]]:
+    _, place, phase, event, name, message = row
     return [
         ("UNIT", found.name),
         ("NAMESPACE", found.namespace),

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tinkwell.cli.shell import duration
-from tinkwell.core.unit.kinds import EventState, Life
+from tinkwell.core.unit.kinds import CharmKind, EventState, Life
+from tinkwell.core.unit.resolver import explanation
 
 if TYPE_CHECKING:
     from tinkwell.client import Relation, Unit, UnitEvent
@@ -24,15 +25,33 @@ def running(event: "UnitEvent | None") -> str:
     return event.name if event.attempt <= 1 else f"{event.name} (try {event.attempt})"
 
 
-def status(unit: "Unit") -> tuple[str, str]:
-    """Give a unit's status and message; an event that has failed counts more than what its charm says."""
+def status(unit: "Unit", kind: CharmKind | None, machine: str) -> tuple[str, str]:
+    """Give a unit's status and message; an event that has failed counts more than what its charm says.
+
+    `kind` is that of its charm, None for an application that is gone, `machine` how the unit's is called.
+    """
     event = unit.event
     if event is None or event.state is not EventState.ERROR:
-        is_alone = not unit.has_agent and (unit.machine or unit.anywhere) and unit.life is not Life.DEAD
-        return unit.status.name, unit.status.message or ("no agent serves it now" if is_alone else "")
+        return unit.status.name, unit.status.message or _hindrance(unit, kind, machine)
     why = [event.message or "failed", again(event.retry_at)]
     told = ", ".join(filter(None, why))
     return "error", f"{told}; see tinkwell unit explain {unit.name}"
+
+
+def _hindrance(unit: "Unit", kind: CharmKind | None, machine: str) -> str:
+    """Say what keeps a unit from its events; empty where nothing does."""
+    if unit.life is Life.DEAD or kind is None:
+        return ""
+    found = explanation.hindrance(
+        unit.name,
+        kind,
+        phase=unit.phase,
+        machine="" if unit.anywhere else machine,
+        is_anywhere=unit.anywhere,
+        is_agent_alive=unit.has_agent,
+        event=f"#{unit.event.ordinal} {about(unit.event)}" if unit.event is not None else "",
+    )
+    return found.text if found is not None else ""
 
 
 def again(moment: datetime | None) -> str:

@@ -1,6 +1,7 @@
 """What the commands for applications and units share: their options, and how these are read."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -18,7 +19,7 @@ machines = click.option(
     "places",
     multiple=True,
     metavar="HARDWARE|anywhere",
-    help="The id of a machine for one unit, or anywhere for no machine at all. Repeatable. "
+    help="A machine for one unit, by its hostname, an address or its id; anywhere for no machine. Repeatable. "
     "[default: where the fewest units are]",
 )
 storage = click.option(
@@ -27,6 +28,13 @@ storage = click.option(
     multiple=True,
     metavar="NAME=COUNT",
     help="How many instances of a storage each unit has. Repeatable. [default: the charm's minimum]",
+)
+resources = click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="The file of a resource that a charm of Juju declares. Repeatable.",
 )
 force = click.option("--force", is_flag=True, help="End it without its teardown; what runs is killed.")
 keep_storage = click.option("--keep-storage", is_flag=True, help="Leave its storage on the machine.")
@@ -64,16 +72,6 @@ unit = click.argument("unit_name", type=UnitName(), metavar="UNIT")
 application = click.argument("name", type=ApplicationName(), metavar="APPLICATION")
 
 
-def place(places: Iterable[str]) -> dict[str, Any]:
-    """Give the client's arguments for `--to`."""
-    given = list(places)
-    if ANYWHERE not in given:
-        return {"machines": given, "anywhere": False}
-    if len(given) > 1:
-        raise click.UsageError("--to anywhere is for all units at once; give it alone")
-    return {"machines": (), "anywhere": True}
-
-
 def counts(storages: Iterable[str]) -> dict[str, int]:
     """Read what `--storage` says."""
     found = {}
@@ -85,9 +83,20 @@ def counts(storages: Iterable[str]) -> dict[str, int]:
     return found
 
 
+def files_of(resources: Iterable[str]) -> dict[str, Path]:
+    """Read what `--resource` says."""
+    found = {}
+    for each in resources:
+        key, _, file = each.partition("=")
+        if not key or not file:
+            raise click.UsageError(f"--resource: {each!r} is not NAME=FILE, such as site=site.zip")
+        found[key] = Path(file)
+    return found
+
+
 def settings(assignments: Iterable[str], file: str | None) -> dict[str, Any]:
     """Unite options of a configuration: those of a YAML file, and over them those that are written NAME=VALUE."""
-    found = _of_file(file) if file is not None else {}
+    found = of_file(file, what="options", max_bytes=limit.CONFIG_BYTES) if file is not None else {}
     for each in assignments:
         key, equals, value = each.partition("=")
         if not key or not equals:
@@ -96,12 +105,14 @@ def settings(assignments: Iterable[str], file: str | None) -> dict[str, Any]:
     return found
 
 
-def _of_file(file: str) -> dict[str, Any]:
-    from tinkwell.core.value.yaml import node as yaml_node
+def of_file(file: str, *, what: str, max_bytes: int) -> dict[str, Any]:
+    """Read the one object that a YAML file has, whose keys are `what`; raises `Failure` with the place."""
+    from tinkwell.core.value.yaml import node as yaml_node  # ruamel.yaml costs start-up time, see main
     from tinkwell.core.value.yaml import position
 
     try:
-        documents = [yaml_node.value_of(node) for node in yaml_node.documents(_text(file))]
+        text = files.read(file, max_bytes=max_bytes).text
+        documents = [yaml_node.value_of(node) for node in yaml_node.documents(text)]
     except position.Malformed as error:
         place_ = f"line {error.position.line}, column {error.position.column}"
         raise failure.Failure(f"{file}: {place_}: {error.description}") from error
@@ -109,8 +120,4 @@ def _of_file(file: str) -> dict[str, Any]:
         case [dict() as found]:
             return dict(found)
         case _:
-            raise failure.Failure(f"{file}: must hold one object, whose keys are options")
-
-
-def _text(file: str) -> str:
-    return files.read(file, max_bytes=limit.CONFIG_BYTES).text
+            raise failure.Failure(f"{file}: must hold one object, whose keys are {what}")

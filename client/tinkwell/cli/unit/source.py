@@ -1,11 +1,15 @@
 """The charm that a command line names, and what is said where it is refused."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import rich_click as click
+
 from tinkwell.cli import failure
+from tinkwell.cli.unit import option
+from tinkwell.core.charm import metadata
 
 if TYPE_CHECKING:
     from tinkwell.charm import Charm
@@ -13,21 +17,43 @@ if TYPE_CHECKING:
 _DIGEST = "sha256:"
 
 
-def charm_of(given: str) -> "bytes | str | Path":
-    """Give a charm as the client takes it. Raises `Failure` for what is none."""
-    if given.startswith(_DIGEST):
-        return given
-    if is_program(given):
-        return packed(given)
+def charm_of(given: str, resources: Iterable[str] = ()) -> "bytes | str | Path":
+    """Give a charm as the client takes it, with files that are written NAME=FILE. Raises `Failure` for what is none."""
+    files = option.files_of(resources)
+    if given.startswith(_DIGEST) or is_program(given):
+        if files:
+            raise click.UsageError("--resource goes with the folder or the package of a charm of Juju")
+        return given if given.startswith(_DIGEST) else packed(given)
     if not Path(given).exists():
         known = "name a folder, a package, a program (web.py:Web), or the digest of one that the server has (sha256:…)"
         raise failure.Failure(f"{given}: there is no such charm; {known}")
-    return Path(given)
+    _refuse_program_folder(Path(given))
+    return _with_resources(Path(given), files) if files else Path(given)
+
+
+def _refuse_program_folder(given: Path) -> None:
+    """Say how a program is named where only its folder was; raises `Failure`."""
+    if not given.is_dir() or any((given / name).exists() for name in metadata.FILES):
+        return
+    programs = sorted(given.glob("*.py"))
+    if programs:
+        named = " or ".join(map(str, programs[:3]))
+        raise failure.Failure(f"{given}: has no charm.yaml; a charm that is a program is named by its file: {named}")
 
 
 def is_program(given: str) -> bool:
     """Tell whether this names a charm that is written in Python, such as web.py or web.py:Web."""
     return given.partition(":")[0].endswith(".py")
+
+
+def _with_resources(path: Path, files: Mapping[str, Path]) -> bytes:
+    from tinkwell.client.unit import package  # what reads YAML costs start-up time, see main
+    from tinkwell.core import errors
+
+    try:
+        return package.read(path, files)
+    except errors.CharmRefused as error:
+        raise failure.Failure(*(f"{path}: {each.field}: {each.description}" for each in error.violations)) from error
 
 
 def loaded(given: str) -> "type[Charm]":

@@ -11,6 +11,7 @@ from tinkwell.api.v1 import (
     hardware_service_pb2_grpc,
     namespace_service_pb2_grpc,
     release_service_pb2_grpc,
+    secret_service_pb2_grpc,
     template_service_pb2_grpc,
     unit_service_pb2_grpc,
     work_service_pb2_grpc,
@@ -21,6 +22,7 @@ from tinkwell.client.testing.clock import Clock
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.testing.log import EventLog
 from tinkwell.client.testing.release.servicer import ReleaseServicer
+from tinkwell.client.testing.unit import agent_servicer, namespace, secret_servicer
 from tinkwell.client.testing.unit import servicer as unit
 from tinkwell.client.testing.workflow import servicer as workflow
 from tinkwell.client.testing.world import R, World
@@ -92,8 +94,11 @@ class FakeServer:
         application_service_pb2_grpc.add_ApplicationServiceServicer_to_server(
             unit.ApplicationServicer(self.world), server
         )
-        namespace_service_pb2_grpc.add_NamespaceServiceServicer_to_server(unit.NamespaceServicer(self.world), server)
-        unit_service_pb2_grpc.add_UnitServiceServicer_to_server(unit.UnitServicer(self.world), server)
+        namespace_service_pb2_grpc.add_NamespaceServiceServicer_to_server(
+            namespace.NamespaceServicer(self.world), server
+        )
+        unit_service_pb2_grpc.add_UnitServiceServicer_to_server(agent_servicer.UnitServicer(self.world), server)
+        secret_service_pb2_grpc.add_SecretServiceServicer_to_server(secret_servicer.SecretServicer(self.world), server)
         work_service_pb2_grpc.add_WorkServiceServicer_to_server(work.WorkServicer(self.world), server)
         event_service_pb2_grpc.add_EventServiceServicer_to_server(event.EventServicer(self.world), server)
         check: Any = grpc.unary_unary_rpc_method_handler(self._check_health)

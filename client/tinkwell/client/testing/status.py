@@ -19,6 +19,7 @@ _TABLE: Mapping[type[errors.TinkwellError], tuple[StatusCode, str]] = {
     errors.LeaseHeld: (StatusCode.FAILED_PRECONDITION, "LEASE_HELD"),
     errors.LeaseLost: (StatusCode.FAILED_PRECONDITION, "LEASE_LOST"),
     errors.WrongWorker: (StatusCode.PERMISSION_DENIED, "WRONG_WORKER"),
+    errors.NotAllowed: (StatusCode.PERMISSION_DENIED, "NOT_ALLOWED"),
     errors.OperationActive: (StatusCode.ABORTED, "OPERATION_ACTIVE"),
     errors.ChartInvalid: (StatusCode.INVALID_ARGUMENT, "CHART_INVALID"),
     errors.ChartUnknown: (StatusCode.FAILED_PRECONDITION, "CHART_UNKNOWN"),
@@ -64,6 +65,8 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"oldest_revision": str(error.oldest_revision)}
         case errors.OtherHistory():
             return {"history_id": error.history_id}
+        case errors.NotAllowed():
+            return {"role": error.role} if error.role else {}
         case errors.MachineBusy():
             return {"worker_id": error.worker_id, "workflow_id": error.held_by}
         case errors.MachineHasUnits():

@@ -2,20 +2,22 @@
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.client.unit import message, settling
 from tinkwell.client.unit.charm import CharmClient, CharmLike
 from tinkwell.client.unit.model import Application, Relation, Storage, Unit
+from tinkwell.client.unit.task import Task
+from tinkwell.client.unit.tasks import TaskClient
 from tinkwell.client.value import field
 from tinkwell.client.watch import informer as informers
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.unit.kinds import Profile
 
 
-class ApplicationClient(CharmClient):
+class ApplicationClient(CharmClient, TaskClient):
     """Deploys, relates, changes, follows and removes applications. A namespace that is empty is "default".
 
     What changes something answers at once; the events that follow from it are run by agents, and `settled` waits for
@@ -210,6 +212,14 @@ class ApplicationClient(CharmClient):
         request = field.build(pb.DetachRequest, namespace=namespace, storage=storage)
         return message.storage(await self._caller.unary(self._stub.Detach, request, may_repeat=False))
 
+    async def remove_storage(self, storage: str, *, namespace: str = "") -> Storage:
+        """Remove a storage instance that was detached, such as data/0, with all that is kept in it.
+
+        Raises `IllegalTransition` while a unit has it.
+        """
+        request = field.build(pb.RemoveStorageRequest, namespace=namespace, storage=storage)
+        return message.storage(await self._caller.unary(self._stub.RemoveStorage, request, may_repeat=False))
+
     async def settled(self, *applications: str, namespace: str = "", timeout_seconds: float | None = None) -> None:
         """Wait until nothing runs and nothing is due for the units of applications, or until these are gone.
 
@@ -236,6 +246,20 @@ class ApplicationClient(CharmClient):
         return informers.Informer(
             ResourceType.UNIT, self.units, lambda: self.watch(now=True), Unit.from_json, strict=strict
         )
+
+    def task_informer(self, *, strict: bool = False) -> "informers.Informer[Task]":
+        """Make a live cache of the tasks of all units with handlers; see `Informer`.
+
+        It knows nothing of what tasks are given and answer, which `task` has.
+        """
+        return informers.Informer(
+            ResourceType.TASK, self._all_tasks, lambda: self.watch(now=True), Task.from_json, strict=strict
+        )
+
+    async def _all_tasks(self) -> AsyncIterator[Task]:
+        async for application in self.list():
+            async for each in self.tasks(application.name, namespace=application.namespace):
+                yield each
 
     async def _request(self, unit: str, namespace: str, request: pb.UnitRequest.ValueType) -> Unit:
         asked = field.build(pb.RequestRequest, namespace=namespace, unit=unit, request=request)

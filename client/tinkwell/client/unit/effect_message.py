@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from tinkwell.api.v1 import application_service_pb2, unit_service_pb2
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import errors
-from tinkwell.client.unit import message
+from tinkwell.client.unit import message, secret_message, task
+from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.unit.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
 from tinkwell.client.unit.model import OpenPort
 from tinkwell.client.value import field, shape
 from tinkwell.client.value.enumeration import Enumeration
-from tinkwell.core.unit.effect import BagEdit, Effects, Notice
+from tinkwell.core.unit.effect import BagEdit, Effects, Notice, TaskOutcome
 from tinkwell.core.unit.kinds import Owner
 
 REASONS = Enumeration(NoEventReason, unit_service_pb2.NoEventReason, "NO_EVENT_REASON")
@@ -31,9 +32,10 @@ def following(source: pb.NextEventResponse) -> Grant | NoEvent:
 
 
 def grant(source: pb.Grant) -> Grant:
-    """Read an event to run."""
+    """Read an event to run, or a task."""
+    asked = task.read(source.task) if source.HasField("task") else None
     return Grant(
-        event=message.event(source.event),
+        event=UnitEvent(asked.id, unit=source.unit, attempt=1) if asked else message.event(source.event),
         timeout_seconds=source.timeout_seconds,
         unit_id=source.unit_id,
         unit=source.unit,
@@ -59,6 +61,10 @@ def grant(source: pb.Grant) -> Grant:
         application_status=message.status(source.application_status),
         machine=source.machine,
         addresses=tuple(source.addresses),
+        task=asked,
+        secrets=tuple(secret_message.granted(each) for each in source.secrets),
+        committed_ordinal=source.committed_ordinal,
+        remote=message.bag(source.remote) if source.HasField("remote") else None,
     )
 
 
@@ -76,6 +82,16 @@ def to_effects(source: Effects) -> pb.Effects:
         deferred=[_notice(each) for each in source.deferred],
         consumed=[_notice(each) for each in source.consumed],
         term=source.term,
+        secrets=[secret_message.to_edit(each) for each in source.secrets],
+    )
+
+
+def to_outcome(source: TaskOutcome | None) -> pb.TaskOutcome | None:
+    """Build the message of how a task has ended; None for none."""
+    if source is None:
+        return None
+    return field.build(
+        pb.TaskOutcome, state=task.STATES.number(source.state), result=source.result, message=source.message
     )
 
 

@@ -24,6 +24,15 @@ class EventRelation(Shaped):
 
 
 @dataclass(frozen=True, slots=True)
+class EventSecret(Shaped):
+    """The secret that an event is about, by its id of 20 characters; `label` is the one that the unit has given it."""
+
+    id: str
+    label: str = ""
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class EventSeen(Shaped):
     """The versions that an attempt sees: of the configuration, the charm's digest, the term and the remote bag."""
 
@@ -38,11 +47,11 @@ class EventSeen(Shaped):
 class UnitEvent(Shaped):
     """One occurrence of a kind of event for one unit; `ordinal` counts the unit's events, from 1.
 
-    `relation` is None for other events than those of relations. `reason` and `leaving` say why a teardown event comes,
-    and `actor` who asked for that. `cause` is what has made it due, such as
-    {"type": "RELATION", "id": …, "owner": "pg/0", "version": 4, "actor": ""}. `message` says why the newest attempt has
-    failed, and `retry_at` when it is tried again. `deferred` and `consumed` count notices that its commit has added and
-    taken away.
+    `relation` is None for other events than those of relations, and `secret` for others than those of secrets.
+    `reason` and `leaving` say why a teardown event comes, and `actor` who asked for that. `cause` is what has made it
+    due, such as {"type": "RELATION", "id": …, "owner": "pg/0", "version": 4, "actor": ""}. `message` says why the
+    newest attempt has failed, and `retry_at` when it is tried again. `deferred` and `consumed` count notices that its
+    commit has added and taken away.
     """
 
     id: str
@@ -73,6 +82,7 @@ class UnitEvent(Shaped):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     retry_at: datetime | None = None
+    secret: EventSecret | None = None
 
     @property
     def name(self) -> str:
@@ -93,6 +103,8 @@ class UnitEvent(Shaped):
             storage=self.storage,
             is_mirrored=self.mirrored,
             is_echo=self.echo,
+            secret=self.secret.id if self.secret else "",
+            revision=self.secret.revision if self.secret else 0,
             seen=unit_event.Seen(
                 config=self.seen.config, charm=self.seen.charm, term=self.seen.term, bag=self.seen.bag
             ),

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.unit.model import Bag, OpenPort, UnitStatus
 from tinkwell.client.unit.notice import DeferredNotice
-from tinkwell.core.unit.kinds import CharmKind, Life, Profile
+from tinkwell.client.unit.task import Task
+from tinkwell.core.unit.kinds import CharmKind, Life, Profile, Rotation
 
 
 class NoEventReason(StrEnum):
@@ -63,12 +65,59 @@ class GrantedRelation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """An event to run, with all that its unit may know without asking.
+class SecretReader:
+    """Who may read a secret: the units of an application, or one of them, for as long as a relation lives.
 
+    A user's secret is granted without a relation, which then is 0.
+    """
+
+    relation: int
+    application: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantedSecret:
+    """What a unit knows of a secret without its content. `owner` is a unit or an application, empty for a user.
+
+    `owned` says that the unit may change it. `label` is the owner's for an owner, and else the one that this unit has
+    given. `latest` is the newest revision, which `expires_at`, and `tracked` the one that the unit reads, 0 where
+    it has read none. `revisions` and `readers` are for an owner.
+    """
+
+    id: str
+    owner: str = ""
+    owned: bool = False
+    label: str = ""
+    description: str = ""
+    latest: int = 0
+    tracked: int = 0
+    rotation: Rotation = Rotation.NEVER
+    rotates_at: datetime | None = None
+    expires_at: datetime | None = None
+    revisions: tuple[int, ...] = ()
+    readers: tuple[SecretReader, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretContent:
+    """A revision of a secret with what it holds, which no text shows that is made of this."""
+
+    id: str
+    revision: int
+    content: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """An event to run, or a task, with all that its unit may know without asking.
+
+    Where `task` is set, `event` tells nothing: it has the task's id and attempt, by which that is committed.
+    `committed_ordinal` is that of the unit's newest event that is COMMITTED, 0 for none.
     `timeout_seconds` from now on the attempt has to have ended. `charm` is the digest of what has to run it. `config`
     has each option with what is set or its default. `storages` are names, each with whether the unit was told of it.
-    `machine` is the id of its hardware, and `addresses` are those of that.
+    `machine` is the id of its hardware, and `addresses` are those of that. `remote` is the bag that the event tells of,
+    if it came with the grant; else `read_bag` has it.
     """
 
     event: UnitEvent
@@ -92,3 +141,7 @@ class Grant:
     application_status: UnitStatus = field(default_factory=UnitStatus)
     machine: str = ""
     addresses: tuple[str, ...] = ()
+    task: Task | None = None
+    secrets: tuple[GrantedSecret, ...] = ()
+    committed_ordinal: int = 0
+    remote: Bag | None = None

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import namespace_service_pb2
 from tinkwell.client import errors
-from tinkwell.client.unit.event import EventRelation, EventSeen, UnitEvent
+from tinkwell.client.unit.event import EventRelation, EventSecret, EventSeen, UnitEvent
 from tinkwell.client.unit.model import (
     Application,
     Bag,
     Charm,
+    CharmAction,
     CharmEndpoint,
     CharmOption,
     CharmStorage,
@@ -85,6 +86,9 @@ def charm(source: pb.Charm) -> Charm:
         created_at=field.time(source, "created_at"),
         updated_at=field.time(source, "updated_at"),
         warnings=tuple(source.warnings),
+        actions=tuple(
+            CharmAction(each.name, each.description, shape.parse(each.parameters) or {}) for each in source.actions
+        ),
     )
 
 
@@ -154,6 +158,9 @@ def event(source: pb.UnitEvent) -> UnitEvent:
     """Read an event of a unit."""
     return UnitEvent(
         id=source.id,
+        application_id=source.application_id,
+        unit_id=source.unit_id,
+        namespace=source.namespace,
         unit=source.unit,
         kind=_kind(source.kind),
         ordinal=source.ordinal,
@@ -173,9 +180,12 @@ def event(source: pb.UnitEvent) -> UnitEvent:
         deferred=source.deferred,
         consumed=source.consumed,
         version=source.version,
+        created_at=field.time(source, "created_at"),
+        updated_at=field.time(source, "updated_at"),
         started_at=field.time(source, "started_at"),
         finished_at=field.time(source, "finished_at"),
         retry_at=field.time(source, "retry_at"),
+        secret=_event_secret(source.secret) if source.HasField("secret") else None,
     )
 
 
@@ -263,6 +273,10 @@ def _kind(name: str) -> EventKind:
         return EventKind(name)
     except ValueError:
         raise errors.Error(f"the server sent the event {name}, which this release does not know; upgrade it") from None
+
+
+def _event_secret(source: pb.UnitEventSecret) -> EventSecret:
+    return EventSecret(id=source.id, label=source.label, revision=source.revision)
 
 
 def _event_relation(source: pb.UnitEventRelation) -> EventRelation:

@@ -62,6 +62,15 @@ class CharmOption(Shaped):
     maximum: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class CharmAction(Shaped):
+    """What a unit can be asked to do; `parameters` is a JSON schema of type object, empty where there is none."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
 @shaped.resource(ResourceType.CHARM)
 @dataclass(frozen=True, slots=True)
 class Charm(Shaped):
@@ -85,6 +94,7 @@ class Charm(Shaped):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     warnings: tuple[str, ...] = field(default=(), metadata=shape.OPTIONAL)
+    actions: tuple[CharmAction, ...] = field(default=(), metadata=shape.OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,33 +4,43 @@ Whoever runs a unit's handlers keeps the outcome once they have succeeded, then 
 begins sends first what it finds here: those attempts need not be repeated, for their tokens' ends do not matter to the
 server. An attempt that has no outcome file counts as lost, and is made again.
 
-    FOLDER/UNIT_ID    a line of JSON {"event_id", "attempt", "lease_token", "sha256"}, and then the effects, of which
-                      that is the digest
+    FOLDER/UNIT_ID    a line of JSON {"event_id", "attempt", "lease_token", "sha256", "state", "task"}, and then the
+                      effects, of which that is the digest; the last two only where they are given
 
 There is at most one file for each unit, since one event of it is in flight at a time. All calls block for as long as
 the disk takes.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from tinkwell.core.unit.effect import TaskOutcome
+from tinkwell.core.unit.kinds import TaskState
 
 _SCRAP = ".scrap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an attempt at a unit's event has come to; `effects` are in whatever form they are sent in."""
+    """What an attempt at a unit's event, or a task, has come to; `effects` are in whatever form they are sent in.
+
+    `state` is the digest of a file that the charm keeps, as it is after the attempt, empty where it keeps none.
+    """
 
     unit_id: str
     event_id: str
     attempt: int
     lease_token: int
     effects: bytes
+    state: str = ""
+    task: TaskOutcome | None = None
 
 
 class OutcomeFolder:
@@ -54,6 +64,8 @@ class OutcomeFolder:
             "attempt": outcome.attempt,
             "lease_token": outcome.lease_token,
             "sha256": hashlib.sha256(outcome.effects).hexdigest(),
+            **({"state": outcome.state} if outcome.state else {}),
+            **({"task": dataclasses.asdict(outcome.task)} if outcome.task else {}),
         }
         unfinished = path.with_suffix(_SCRAP)
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -108,6 +120,14 @@ def _read(unit_id: str, content: bytes) -> Outcome | None:
             attempt=int(header["attempt"]),
             lease_token=int(header["lease_token"]),
             effects=effects,
+            state=str(header.get("state", "")),
+            task=_task(header.get("task")),
         )
     except (ValueError, LookupError, TypeError):
         return None
+
+
+def _task(header: dict[str, Any] | None) -> TaskOutcome | None:
+    if header is None:
+        return None
+    return TaskOutcome(state=TaskState(header["state"]), result=str(header["result"]), message=str(header["message"]))

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from tinkwell.client import errors
+from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.unit.model import Application, Unit
 from tinkwell.client.watch.watch import Watch
 from tinkwell.core.event.kinds import ResourceType
@@ -59,11 +60,19 @@ async def _ordinals(source: Applications, names: tuple[str, ...], namespace: str
     for name in names:
         with contextlib.suppress(errors.NotFound):  # an application that is gone is settled
             async for unit in source.units(name, namespace=namespace, with_settled=True):
-                if unit.event is not None and unit.event.state is EventState.ERROR:
+                if unit.event is not None and unit.event.state is EventState.ERROR and not _is_due(unit.event):
                     raise _failed(unit)
                 found[unit.id] = unit.last_ordinal
                 is_settled = is_settled and unit.settled
     return found if is_settled else None
+
+
+def _is_due(event: UnitEvent) -> bool:
+    """Say whether somebody has asked for a failed event to be tried again, so that it is as good as running.
+
+    It was due when that was written; the time of this side has no say in it.
+    """
+    return event.retry_at is not None and event.updated_at is not None and event.retry_at <= event.updated_at
 
 
 def _failed(unit: Unit) -> errors.UnitInError:

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Iterable
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.api.v1 import unit_service_pb2_grpc
 from tinkwell.client import call, errors
-from tinkwell.client.unit import effect_message, message
-from tinkwell.client.unit.grant import Grant, NoEvent
+from tinkwell.client.unit import effect_message, message, secret_message
+from tinkwell.client.unit.grant import Grant, NoEvent, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.value import field, output
-from tinkwell.core.unit.effect import NO_EFFECTS, Effects
+from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind
 
 
@@ -85,8 +85,11 @@ class UnitClient:
         effects: Effects | bytes = NO_EFFECTS,
         *,
         is_last: bool = False,
+        task: TaskOutcome | None = None,
     ) -> Grant | NoEvent:
         """End an event with all of its effects, or `encode`d ones, and get the next one; `is_last` grants none.
+
+        For a task, `event_id` is its id, and `task` how it has ended: one that has not SUCCEEDED leaves no effects.
 
             following = await client.units.commit(lease.token, grant.event.id, grant.event.attempt, effects)
 
@@ -102,14 +105,25 @@ class UnitClient:
             if isinstance(effects, bytes)
             else effect_message.to_effects(effects),
             is_last=is_last,
+            task=effect_message.to_outcome(task),
         )
         answer = await self._caller.unary(self._stub.CommitEvent, request, may_repeat=True)
         return effect_message.following(answer.next)
 
     async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
+        self,
+        lease_token: int,
+        event_id: str,
+        attempt: int,
+        why: str,
+        *,
+        is_lost: bool = False,
+        is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside."""
+        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside.
+
+        `is_handed_back`: that is because this agent stops. It counts as nothing, and no event is granted.
+        """
         request = field.build(
             pb.FailEventRequest,
             lease_token=lease_token,
@@ -117,6 +131,7 @@ class UnitClient:
             attempt=attempt,
             message=why,
             is_lost=is_lost,
+            is_handed_back=is_handed_back,
         )
         answer = await self._caller.unary(self._stub.FailEvent, request, may_repeat=True)
         return effect_message.following(answer.next)
@@ -130,6 +145,31 @@ class UnitClient:
             pb.ReadBagRequest, lease_token=lease_token, event_id=event_id, relation=relation, owner=owner
         )
         return message.bag((await self._caller.unary(self._stub.ReadBag, request, may_repeat=True)).bag)
+
+    async def read_secret(
+        self, lease_token: int, event_id: str, secret: str = "", *, label: str = "", revision: int = 0
+    ) -> SecretContent:
+        """Read a revision of a secret, 0 for the newest one, for the unit whose event or task runs.
+
+        It is named by its id, or by the label that the unit or its owner has given it. Raises `NotFound` for one that
+        there is not, and `PermissionDenied` for one that the unit may not read.
+        """
+        request = field.build(
+            pb.ReadSecretRequest,
+            lease_token=lease_token,
+            event_id=event_id,
+            id=secret,
+            label=label,
+            revision=revision,
+        )
+        return secret_message.content(await self._caller.unary(self._stub.ReadSecret, request, may_repeat=True))
+
+    async def append_task_log(self, lease_token: int, task_id: str, number: int, lines: Iterable[str]) -> None:
+        """Store lines that a running task tells; the first one has this number, from 1, and one that is there stays."""
+        request = field.build(
+            pb.AppendTaskLogRequest, lease_token=lease_token, task_id=task_id, number=number, lines=list(lines)
+        )
+        await self._caller.unary(self._stub.AppendTaskLog, request, may_repeat=True)
 
     async def set_status(
         self,

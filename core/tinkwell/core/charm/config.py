@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tinkwell.core import errors
 from tinkwell.core.charm.record import Option, OptionType
+from tinkwell.core.unit import secret
 from tinkwell.core.value import check, document, parse
 from tinkwell.core.value.closed_object import nearest
 from tinkwell.core.value.document import JsonObject, JsonValue
@@ -25,6 +26,7 @@ NEEDED = {
     OptionType.INT: "a whole number",
     OptionType.FLOAT: "a number",
     OptionType.BOOLEAN: "true or false",
+    OptionType.SECRET: "the name of a secret, such as secret:9m4e2mr0ui3e8a215n4g",
 }
 
 
@@ -71,12 +73,19 @@ def parse_value(field: str, given: JsonValue, option: Option) -> JsonValue:
     if not _is_of_type(value, option.type):
         found = f"the text {parse.show(given)}" if isinstance(given, str) else document.describe(given)
         raise errors.InvalidField.of(field, f"must be {NEEDED[option.type]}, and not {found}")
+    if option.type is OptionType.SECRET:
+        return _secret(field, str(value))
     if isinstance(value, str):
         return parse.parse_text(field, value, max_bytes=MAX_CONFIG_BYTES, allow_empty=True, multiline=True)
     if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
         raise errors.InvalidField.of(field, "is beyond what 64 bits can hold; write a smaller number")
     _check_bounds(field, value, option)
     return value
+
+
+def _secret(field: str, text: str) -> str:
+    """Return the name of a secret as charms know it, or an empty text for none."""
+    return secret.uri(secret.parse_uri(field, text)) if text else ""
 
 
 def as_number(value: JsonValue) -> int | decimal.Decimal:
@@ -117,7 +126,7 @@ def _number(word: str) -> JsonValue:
 
 def _is_of_type(value: JsonValue, type_: OptionType) -> bool:
     match type_:
-        case OptionType.STRING:
+        case OptionType.STRING | OptionType.SECRET:
             return isinstance(value, str)
         case OptionType.BOOLEAN:
             return isinstance(value, bool)

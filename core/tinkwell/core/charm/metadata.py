@@ -1,8 +1,9 @@
 """The manifest of a charm: charm.yaml, or the files of a charm of Juju.
 
-Tinkwell's file is charm.yaml. A packed charm of Juju has metadata.yaml, and config.yaml beside it; its source often has
-charmcraft.yaml, which holds both. All have the same fields, and of several files the first one of `FILES` is read. A
-field that nobody knows is a warning, as Juju ignores it; one that asks for what Tinkwell does not have is refused.
+Tinkwell's file is charm.yaml. A packed charm of Juju has metadata.yaml, with config.yaml and actions.yaml beside it;
+its source often has charmcraft.yaml, which holds all three. They have the same fields, and of several files the first
+one of `FILES` is read. A field that nobody knows is a warning, as Juju ignores it; one that asks for what Tinkwell does
+not have is refused.
 """
 
 import dataclasses
@@ -10,19 +11,19 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from tinkwell.core import errors
+from tinkwell.core.charm.charmcraft import ACTIONS_YAML, CHARMCRAFT_YAML, CONFIG_YAML, METADATA_YAML
 from tinkwell.core.charm.reader import Reader
-from tinkwell.core.charm.record import Manifest
-from tinkwell.core.value import check
+from tinkwell.core.charm.record import Manifest, Resource
+from tinkwell.core.unit.kinds import CharmKind
+from tinkwell.core.value import check, parse
+from tinkwell.core.value.closed_object import nearest
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonValue
 from tinkwell.core.value.yaml import file as yaml_file
 
 CHARM_YAML = "charm.yaml"
-METADATA_YAML = "metadata.yaml"
-CHARMCRAFT_YAML = "charmcraft.yaml"
-CONFIG_YAML = "config.yaml"
 FILES = (CHARM_YAML, METADATA_YAML, CHARMCRAFT_YAML)
 # All that the manifest of a package may be made of.
-READ_FILES = (*FILES, CONFIG_YAML)
+READ_FILES = (*FILES, CONFIG_YAML, ACTIONS_YAML)
 
 MAX_MANIFEST_BYTES = yaml_file.MAX_FILE_BYTES
 
@@ -40,15 +41,41 @@ def read_manifest(files: Mapping[str, str]) -> tuple[Manifest, tuple[str, ...]]:
         raise errors.CharmRefused.of(CHARM_YAML, "is missing; write one with the name of the charm in it")
     warnings: list[str] = []
     violations: list[errors.Violation] = []
-    found = _read(violations, file, files[file], lambda checks: Reader(checks, warnings, file).manifest)
-    if file == METADATA_YAML and CONFIG_YAML in files:
+    kind = CharmKind.SCRIPTS if file == CHARM_YAML else CharmKind.OPS
+    found = _read(violations, file, files[file], lambda checks: Reader(checks, warnings, file, kind=kind).manifest)
+    if file == METADATA_YAML:
+        found = _with_other_files(found, files, violations, warnings)
+    if violations or found is None:
+        raise errors.CharmRefused(violations[:MAX_VIOLATIONS])
+    if file == CHARM_YAML and found.kind is CharmKind.OPS:
+        sentence = "is ops, which does not read charm.yaml; write metadata.yaml or charmcraft.yaml in its place"
+        raise errors.CharmRefused.of(f"{CHARM_YAML}.kind", sentence)
+    return found, tuple(warnings)
+
+
+def find_resource(resources: Mapping[str, Resource], name: str) -> Resource:
+    """Return a resource of a charm; raises `errors.CharmRefused` for one that it does not have."""
+    if name not in resources:
+        field = parse.child("resources", name)
+        raise errors.CharmRefused.of(field, f"the charm has no such resource; {nearest(name, [*resources])}")
+    return resources[name]
+
+
+def _with_other_files(
+    found: Manifest | None, files: Mapping[str, str], violations: list[errors.Violation], warnings: list[str]
+) -> Manifest | None:
+    """Add the options and the actions, which stand beside metadata.yaml; what is wrong is added to the violations."""
+    if CONFIG_YAML in files:
         text = files[CONFIG_YAML]
         options = _read(violations, CONFIG_YAML, text, lambda checks: Reader(checks, warnings, CONFIG_YAML).config)
         if found is not None and options is not None:
             found = dataclasses.replace(found, options=options)
-    if violations or found is None:
-        raise errors.CharmRefused(violations[:MAX_VIOLATIONS])
-    return found, tuple(warnings)
+    if ACTIONS_YAML in files:
+        text = files[ACTIONS_YAML]
+        actions = _read(violations, ACTIONS_YAML, text, lambda checks: Reader(checks, warnings, ACTIONS_YAML).actions)
+        if found is not None and actions is not None:
+            found = dataclasses.replace(found, actions=actions)
+    return found
 
 
 def from_json(value: JsonValue) -> Manifest:

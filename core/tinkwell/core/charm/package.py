@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from tinkwell.core import errors
-from tinkwell.core.charm import metadata
+from tinkwell.core.charm import charmcraft, metadata
 from tinkwell.core.charm.record import Charm, Manifest
 from tinkwell.core.unit.kinds import CharmKind
 from tinkwell.core.value import parse
@@ -31,6 +31,9 @@ MAX_FILES = 50_000
 MAX_PATH_BYTES = 1_024
 MAX_FOLDERS = 32
 HOOKS = "hooks/"
+# What of a charm of Juju runs its events: the one, or else the other.
+DISPATCH = "dispatch"
+PROGRAM = "src/charm.py"
 # What the digest of a charm begins with.
 DIGEST = "sha256:"
 
@@ -170,22 +173,57 @@ def check(file: BinaryIO) -> Charm:
         for _ in package.read(each.path):
             pass
     package.close()
+    warnings = (*warnings, *_missing_resources(manifest, package.files))
     return Charm(digest=digest(file), manifest=manifest, size=size, warnings=warnings)
+
+
+def _missing_resources(manifest: Manifest, files: Sequence[File]) -> Iterator[str]:
+    paths = {file.path for file in files}
+    for name, each in sorted(manifest.resources.items()):
+        if each.path not in paths:
+            advice = f"give it with --resource {name}=FILE, or put it there as {each.path}"
+            yield f"resources.{name} is not in the package, so that the charm does not get it; {advice}"
 
 
 def _check_kind(manifest: Manifest, files: Sequence[File]) -> None:
     """Refuse files that the kind of the charm does not go with."""
     paths = [file.path for file in files]
     hooks = [file for file in files if file.path.startswith(HOOKS)]
+    if manifest.kind is CharmKind.OPS:
+        _check_ops(files)
+        return
     if manifest.kind is CharmKind.NATIVE:
         if hooks:
             raise _refused(hooks[0].path, "is a hook, and the charm is native; leave out hooks/ or write kind: scripts")
         return
-    for file in hooks:
-        if not file.is_executable and "/" not in file.path.removeprefix(HOOKS):
+    _check_executable(file for file in hooks if "/" not in file.path.removeprefix(HOOKS))
+    if not hooks and (ops := next((path for path in (DISPATCH, PROGRAM) if path in paths), None)):
+        sentence = "belongs to a charm of ops, which has metadata.yaml or charmcraft.yaml in the place of charm.yaml"
+        raise _refused(ops, f"{sentence}; or write executables in hooks/")
+
+
+def _check_ops(files: Sequence[File]) -> None:
+    """Refuse a charm of Juju that has nothing to run, or lacks what ops reads."""
+    paths = {file.path: file for file in files}
+    if charmcraft.METADATA_YAML not in paths:
+        sentence = "is not what ops reads; give the folder of the charm, or pack it with charmcraft"
+        raise _refused(charmcraft.CHARMCRAFT_YAML, sentence)
+    if PROGRAM in paths:
+        return
+    if DISPATCH in paths:
+        _check_executable([paths[DISPATCH]])
+        return
+    hooks = [file for file in files if file.path.startswith(HOOKS) and "/" not in file.path.removeprefix(HOOKS)]
+    if not hooks:
+        sentence = "is missing, and so are dispatch and hooks/; a charm of Juju has one of them"
+        raise _refused(PROGRAM, f"{sentence}. Another kind of charm has charm.yaml")
+    _check_executable(hooks)
+
+
+def _check_executable(files: Iterable[File]) -> None:
+    for file in files:
+        if not file.is_executable:
             raise _refused(file.path, "is not executable; run chmod +x on it, and pack the charm again")
-    if not hooks and (ops := next((path for path in ("dispatch", "src/charm.py") if path in paths), None)):
-        raise _refused(ops, "belongs to a charm of ops, which is not run here; write executables in hooks/")
 
 
 def _check_end(file: BinaryIO) -> None:

@@ -5,27 +5,33 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tinkwell.core import errors
-from tinkwell.core.charm import config
-from tinkwell.core.charm.record import Endpoint, Manifest, Option, OptionType, Role, Storage
+from tinkwell.core.charm import action, assumption, config
+from tinkwell.core.charm.charmcraft import METADATA_YAML
+from tinkwell.core.charm.record import Action, Endpoint, Manifest, Option, OptionType, Resource, Role, Storage
 from tinkwell.core.unit.kinds import CharmKind, Profile
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.closed_object import ClosedObject, nearest
-from tinkwell.core.value.document import JsonValue
+from tinkwell.core.value.document import JsonObject, JsonValue
 
 MAX_ENDPOINTS = 200
 MAX_STORAGES = 100
 MAX_OPTIONS = 1_000
+MAX_ACTIONS = 200
 MAX_RESOURCES = 100
+MAX_BINDINGS = 100
 MAX_NAME_CHARACTERS = 53
 MAX_INSTANCES = 100
 MAX_LIMIT = 10_000
 MAX_TEXT_BYTES = 65_536
 
-FIELDS = ("name", "kind", "profile", "summary", "description", *Role, "storage", "config", "resources")
+FIELDS = (
+    *("name", "kind", "profile", "summary", "description", *Role, "storage", "config", "actions", "resources"),
+    "extra-bindings",
+)
 # What people read, what charmcraft builds by, and what says nothing here.
 _IGNORED = (
     *("display-name", "title", "maintainer", "maintainers", "docs", "issues", "source", "website", "links", "tags"),
-    *("categories", "terms", "min-juju-version", "extra-bindings", "charm-user", "base", "bases", "build-base"),
+    *("categories", "terms", "min-juju-version", "charm-user", "base", "bases", "build-base"),
     *("platforms", "parts", "charm-libs", "analysis", "charmhub", "prime", "format"),
 )
 _JUDGED = ("type", "series", "assumes", "subordinate")
@@ -37,16 +43,20 @@ REFUSED = {
     "constraints": "is not followed, since machines are not chosen by constraints; leave it out, and name a machine",
     "spaces": "is not followed, since there are no network spaces; leave it out",
 }
-_UNUSED = ("actions", "payloads")
+_UNUSED = ("payloads",)
+# What the other files of a packed charm of Juju are for.
+_OTHER_FILES = {"config": "config.yaml", "actions": "actions.yaml"}
 ENDPOINT = ("interface", "limit", "optional", "scope")
 STORAGE = ("type", "description", "multiple", "shared")
 _UNUSED_OF_STORAGE = ("read-only", "minimum-size", "location", "properties")
 OPTION = ("type", "default", "description", "minimum", "maximum")
-_RESOURCE = ("type", "filename", "description", "upstream-source")
+RESOURCE = ("type", "filename", "description")
+_UNUSED_OF_RESOURCE = ("upstream-source",)
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _WORD = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+_FILENAME = re.compile(r"[^/\\\x00-\x1f]{1,255}")
 _RANGE = re.compile(r"([0-9]{1,6})(?:\+|(-)([0-9]{1,6})?)?")
 
 _text = functools.partial(parse.parse_text, max_bytes=MAX_TEXT_BYTES, allow_empty=True, multiline=True)
@@ -63,29 +73,41 @@ def parse_endpoint_name(field: str, text: str) -> str:
 
 
 class Reader:
-    """Reads the values of a charm's files; `file` is the name of the one that is read."""
+    """Reads the values of a charm's files; `file` is the name of the one that is read, `kind` that of its charms."""
 
-    def __init__(self, checks: check.Checks, warnings: list[str], file: str) -> None:
+    def __init__(
+        self, checks: check.Checks, warnings: list[str], file: str, *, kind: CharmKind = CharmKind.SCRIPTS
+    ) -> None:
         self._checks = checks
         self._warnings = warnings
         self._file = file
+        self._default_kind = kind
 
     def manifest(self, value: JsonValue) -> Manifest:
         """Read a charm.yaml, metadata.yaml or charmcraft.yaml."""
         self._judge(value)
+        if self._file == METADATA_YAML and isinstance(value, dict):
+            value = self._without_other_files(value)
         members = self._open("", value, FIELDS, (*_IGNORED, *_JUDGED, *REFUSED))
-        self._resources(members)
         settings = self._open("config", members.object("config"), ("options",))
+        name, kind = members.text("name", parse_name, is_required=True), self._kind(members)
         return Manifest(
-            name=members.text("name", parse_name, is_required=True),
-            kind=self._kind(members),
-            profile=self._profile(members),
+            name=name,
+            kind=kind,
+            profile=self._profile(members, kind),
             summary=members.text("summary", _text),
             description=members.text("description", _text),
             endpoints=self._endpoints(members),
             storages=self._storages(members),
             options=self._options(settings),
+            actions=self._actions(members),
+            resources=self._resources(members),
+            bindings=self._bindings(members),
         )
+
+    def actions(self, value: JsonValue) -> Mapping[str, Action]:
+        """Read an actions.yaml."""
+        return self._actions(ClosedObject(self._checks, "", {"actions": value}, ("actions",)), within=False)
 
     def config(self, value: JsonValue) -> Mapping[str, Option]:
         """Read a config.yaml."""
@@ -101,6 +123,11 @@ class Reader:
             value = {key: member for key, member in value.items() if key in known and member is not None}
         return ClosedObject(self._checks, path, value, known)
 
+    def _without_other_files(self, value: JsonObject) -> JsonObject:
+        for key in _OTHER_FILES.keys() & value.keys():
+            self._warn(key, f"is not read there; write it into {_OTHER_FILES[key]}")
+        return {key: member for key, member in value.items() if key not in _OTHER_FILES}
+
     def _warn(self, path: str, sentence: str) -> None:
         self._warnings.append(f"{self._file}: {path} {sentence}")
 
@@ -114,32 +141,62 @@ class Reader:
             self._checks.refuse("type", "must be charm; a bundle is deployed charm by charm")
         if members.get("subordinate"):
             self._checks.refuse("subordinate", "is true; there are no subordinates: relate two ordinary applications")
-        for name, word in (("series", "kubernetes"), ("assumes", "k8s-api")):
-            if word in _texts_within(members.get(name)):
-                self._checks.refuse(name, f"has {word}, and the charm {_KUBERNETES}")
+        if "kubernetes" in _texts_within(members.get("series")):
+            self._checks.refuse("series", f"has kubernetes, and the charm {_KUBERNETES}")
+        assumption.judge(self._checks, members.get("assumes"))
 
     def _kind(self, members: ClosedObject) -> CharmKind:
-        given = members.text("kind", _text) or CharmKind.SCRIPTS.lower()
+        given = members.text("kind", _text) or self._default_kind.lower()
         if given not in (known := {kind.lower(): kind for kind in CharmKind}):
             self._checks.refuse("kind", f"{parse.show(given)} is not known; write native or scripts")
-        return known.get(given, CharmKind.SCRIPTS)
+        return known.get(given, self._default_kind)
 
-    def _profile(self, members: ClosedObject) -> Profile | None:
+    def _profile(self, members: ClosedObject, kind: CharmKind) -> Profile | None:
         given = members.text("profile", _text)
         if given and given not in (known := {profile.lower(): profile for profile in Profile}):
             self._checks.refuse("profile", f"{parse.show(given)} is not known; write literal or juju")
-        return known.get(given) if given else None
+        if kind is not CharmKind.OPS:
+            return known.get(given) if given else None
+        if given == Profile.LITERAL.lower():
+            self._checks.refuse("profile", "is literal, and charms of Juju need the events of Juju; leave it out")
+        return Profile.JUJU
 
-    def _resources(self, members: ClosedObject) -> None:
+    def _actions(self, members: ClosedObject, *, within: bool = True) -> dict[str, Action]:
+        found: dict[str, Action] = {}
+        for path, name, value in members.members("actions", parse_endpoint_name):
+            where = path if within else path.removeprefix("actions.")
+            if name.startswith("juju-"):
+                self._checks.refuse(where, "names that begin with juju- are reserved; give the action another one")
+            found[name] = action.read(self._open(where, value or {}, action.FIELDS), name)
+        if len(found) > MAX_ACTIONS:
+            self._checks.refuse(
+                "actions" if within else "", f"has {len(found):,} actions; at most {MAX_ACTIONS:,} are allowed"
+            )
+        return found
+
+    def _bindings(self, members: ClosedObject) -> tuple[str, ...]:
+        names = tuple(sorted(name for _, name, _ in members.members("extra-bindings", parse_endpoint_name)))
+        if len(names) > MAX_BINDINGS:
+            self._checks.refuse("extra-bindings", f"has {len(names):,} names; at most {MAX_BINDINGS:,} are allowed")
+        return names
+
+    def _resources(self, members: ClosedObject) -> dict[str, Resource]:
+        found: dict[str, Resource] = {}
         for path, name, value in members.members("resources", parse_endpoint_name):
-            resource = self._open(path, value, _RESOURCE)
+            resource = self._open(path, value, RESOURCE, _UNUSED_OF_RESOURCE)
             match resource.text("type", _text) or "file":
                 case "file":
-                    self._warn(path, f"is not given to the charm; put {name} into its package")
+                    filename = resource.text("filename", _parse_filename) or name
+                    found[name] = Resource(
+                        name=name, filename=filename, description=resource.text("description", _text)
+                    )
                 case "oci-image":
                     self._checks.refuse(f"{path}.type", f"is oci-image, which {_KUBERNETES}")
                 case other:
                     self._checks.refuse(f"{path}.type", f"{parse.show(other)} is not known; write file")
+        if len(found) > MAX_RESOURCES:
+            self._checks.refuse("resources", f"has {len(found):,} resources; at most {MAX_RESOURCES:,} are allowed")
+        return found
 
     def _endpoints(self, members: ClosedObject) -> dict[str, Endpoint]:
         found: dict[str, Endpoint] = {}
@@ -242,9 +299,7 @@ class Reader:
 
     def _option_type(self, members: ClosedObject) -> OptionType:
         given = members.text("type", _text) or OptionType.STRING
-        if given == "secret":
-            self._checks.refuse(members.path("type"), "is secret; charms have no secrets here: write string")
-        elif given not in set(OptionType):
+        if given not in set(OptionType):
             listed = ", ".join(OptionType)
             self._checks.refuse(members.path("type"), f"{parse.show(given)} is not known; write one of {listed}")
         return OptionType(given) if given in set(OptionType) else OptionType.STRING
@@ -260,6 +315,9 @@ class Reader:
         given = members.value(name)
         if given is None:
             return None
+        if option.type is OptionType.SECRET:
+            self._checks.refuse(members.path(name), "is the name of a secret, which a charm cannot know; leave it out")
+            return None
         if isinstance(given, str) and option.type is not OptionType.STRING:
             members.refuse(members.path(name), config.NEEDED[option.type], given, if_text="write it without quotes")
             return None
@@ -274,6 +332,13 @@ def _parse(pattern: re.Pattern[str], allowed: str, field: str, text: str) -> str
     if not pattern.fullmatch(text) or len(text) > MAX_NAME_CHARACTERS:
         sentence = f"use {allowed}, a letter at first, at most {MAX_NAME_CHARACTERS} characters"
         raise errors.InvalidField.of(field, f"{parse.show(text)} is not a name; {sentence}")
+    return text
+
+
+def _parse_filename(field: str, text: str) -> str:
+    if not _FILENAME.fullmatch(text) or text in (".", ".."):
+        sentence = "is not the name of a file; write it without folders"
+        raise errors.InvalidField.of(field, f"{parse.show(text)} {sentence}")
     return text
 
 

@@ -24,6 +24,8 @@ class OptionType(StrEnum):
     INT = "int"
     FLOAT = "float"
     BOOLEAN = "boolean"
+    # A text such as secret:9m4e2mr0ui3e8a215n4g, which names a secret that the charm may be granted.
+    SECRET = "secret"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +82,47 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """What a unit can be asked to do. `parameters` are JSON schemas by name; `is_open`: there may be others, too."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, JsonValue] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    is_open: bool = True
+
+    def as_json(self) -> JsonObject:
+        """Give the members of the manifest, without those that are empty."""
+        members: JsonObject = {"description": self.description, "params": dict(self.parameters)}
+        if self.required:
+            members["required"] = [*self.required]
+        return {**_without_empty(members), **({} if self.is_open else {"additionalProperties": False})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A file that a charm reads beside its own, which its package has as `resources/NAME/FILENAME`."""
+
+    name: str
+    filename: str
+    description: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where the package has it."""
+        return f"resources/{self.name}/{self.filename}"
+
+    def as_json(self) -> JsonObject:
+        """Give the members of the manifest, without those that are empty."""
+        return _without_empty({"type": "file", "filename": self.filename, "description": self.description})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a charm says of itself. `profile` is empty where the charm does not ask for one."""
+    """What a charm says of itself. `profile` is empty where the charm does not ask for one.
+
+    `bindings` are names that a charm of Juju asks for addresses by, beside those of its endpoints.
+    """
 
     name: str
     kind: CharmKind = CharmKind.SCRIPTS
@@ -91,6 +132,9 @@ class Manifest:
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     storages: Mapping[str, Storage] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)
+    actions: Mapping[str, Action] = field(default_factory=dict)
+    resources: Mapping[str, Resource] = field(default_factory=dict)
+    bindings: tuple[str, ...] = ()
 
     def of_role(self, role: Role) -> Iterator[Endpoint]:
         """Iterate over the endpoints of a role, by name."""
@@ -109,6 +153,9 @@ class Manifest:
                 **{str(role): {each.name: each.as_json() for each in self.of_role(role)} for role in Role},
                 "storage": {name: self.storages[name].as_json() for name in sorted(self.storages)},
                 "config": {"options": options} if options else {},
+                "actions": {name: self.actions[name].as_json() for name in sorted(self.actions)},
+                "resources": {name: self.resources[name].as_json() for name in sorted(self.resources)},
+                "extra-bindings": {name: {} for name in self.bindings},
             }
         )
 

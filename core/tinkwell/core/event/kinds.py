@@ -23,12 +23,14 @@ class ResourceType(StrEnum):
     UNIT_EVENT = "UNIT_EVENT"
     RELATION = "RELATION"
     STORAGE = "STORAGE"
+    SECRET = "SECRET"
+    TASK = "TASK"
     CUSTOM = "CUSTOM"
 
 
-# Kept for the resources that are to come, so that nobody's own events look like theirs.
-_TO_COME = ("secret", "task", "tinkwell")
-_OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_TO_COME))
+# Kept, so that nobody's own events look like the server's.
+_KEPT = ("tinkwell",)
+_OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_KEPT))
 
 
 def is_own(name: str) -> bool:
@@ -85,6 +87,11 @@ class EventType(StrEnum):
     UNIT_EVENT_ABANDONED = "UNIT_EVENT_ABANDONED"
     UNIT_STATUS_CHANGED = "UNIT_STATUS_CHANGED"
     RELATION_CHANGED = "RELATION_CHANGED"
+    TASK_STARTED = "TASK_STARTED"
+    TASK_SUCCEEDED = "TASK_SUCCEEDED"
+    TASK_FAILED = "TASK_FAILED"
+    TASK_TIMEOUT = "TASK_TIMEOUT"
+    TASK_CANCELLED = "TASK_CANCELLED"
     CUSTOM = "CUSTOM"
 
 

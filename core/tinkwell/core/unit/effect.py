@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
 
-from tinkwell.core.unit.kinds import Owner
+from tinkwell.core.unit.kinds import Owner, Rotation, TaskState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +49,89 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effects:
-    """What an event changes beside what is immediate (status, workload version and lines of log).
+class SecretAdd:
+    """A new secret of the unit, or with `is_application` of its application, whose id its maker has drawn."""
 
-    `term` is the one under which an application's bag was written, 0 if none was. `state` has text for a key of the
+    id: str
+    # What is secret is in no text that is made of this.
+    content: Mapping[str, str] = field(repr=False)
+    is_application: bool = False
+    label: str = ""
+    description: str = ""
+    rotation: Rotation = Rotation.NEVER
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretSet:
+    """What changes of a secret; None stays. All that has content in one event makes one revision.
+
+    `expires_at` is when the revision expires that the content makes, and without content the newest one.
+    """
+
+    id: str
+    content: Mapping[str, str] | None = field(default=None, repr=False)
+    label: str | None = None
+    description: str | None = None
+    rotation: Rotation | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretGrant:
+    """The units of an application, or one unit, may read a secret for as long as the relation lives."""
+
+    id: str
+    relation: int
+    application: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRevoke:
+    """What was granted is taken back, as far as it fits: relation 0 stands for all relations."""
+
+    id: str
+    relation: int = 0
+    application: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRemove:
+    """A revision is removed, or with 0 the whole secret."""
+
+    id: str
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretTrack:
+    """The unit reads this revision from now on; with 0 only its label for the secret changes. None leaves the label."""
+
+    id: str
+    revision: int = 0
+    label: str | None = None
+
+
+SecretEffect: TypeAlias = SecretAdd | SecretSet | SecretGrant | SecretRevoke | SecretRemove | SecretTrack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOutcome:
+    """How a task has ended: `result` is a JSON object as text, `message` says why it has not SUCCEEDED."""
+
+    state: TaskState
+    result: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """What an event, or a task, changes beside what is immediate (status, workload version and lines of log).
+
+    `term` is the one under which a bag or a secret of an application was written, 0 if none was. `secrets` are done in
+    their order. `state` has text for a key of the
     unit's state, None to remove it. `deferred` are notices that are new, `consumed` those that were heard and are gone;
     a notice that was heard and deferred again is in neither, and keeps its place.
     """
@@ -63,6 +144,7 @@ class Effects:
     storages: tuple[StorageRequest, ...] = ()
     deferred: tuple[Notice, ...] = ()
     consumed: tuple[Notice, ...] = ()
+    secrets: tuple[SecretEffect, ...] = ()
 
 
 NO_EFFECTS = Effects()

@@ -1,7 +1,9 @@
 """The kinds and states of units, their events and relations, named as everywhere outside protobuf."""
 
+import calendar
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -19,6 +21,10 @@ class EventKind(StrEnum):
     RELATION_CHANGED = "relation-changed"
     RELATION_DEPARTED = "relation-departed"
     RELATION_BROKEN = "relation-broken"
+    SECRET_CHANGED = "secret-changed"
+    SECRET_ROTATE = "secret-rotate"
+    SECRET_EXPIRED = "secret-expired"
+    SECRET_REMOVE = "secret-remove"
     UPGRADE_CHARM = "upgrade-charm"
     PRE_SERIES_UPGRADE = "pre-series-upgrade"
     POST_SERIES_UPGRADE = "post-series-upgrade"
@@ -39,6 +45,16 @@ class EventKind(StrEnum):
         return self in (EventKind.STORAGE_ATTACHED, EventKind.STORAGE_DETACHING)
 
     @property
+    def is_secret(self) -> bool:
+        """Whether it is about a secret, whose id it has."""
+        return self in _SECRET
+
+    @property
+    def is_of_revision(self) -> bool:
+        """Whether it comes for each revision of a secret by itself."""
+        return self in (EventKind.SECRET_EXPIRED, EventKind.SECRET_REMOVE)
+
+    @property
     def is_teardown(self) -> bool:
         """Whether it takes something away, so that a unit which is to be removed may still get it."""
         return self in TEARDOWN
@@ -53,6 +69,9 @@ _RELATION = frozenset(
         EventKind.RELATION_BROKEN,
     }
 )
+_SECRET = frozenset(
+    {EventKind.SECRET_CHANGED, EventKind.SECRET_ROTATE, EventKind.SECRET_EXPIRED, EventKind.SECRET_REMOVE}
+)
 # The only events of a unit from the first one on that it gets because it is removed.
 TEARDOWN = frozenset(
     {
@@ -64,7 +83,11 @@ TEARDOWN = frozenset(
     }
 )
 # The names of the document for events that have another one.
-ALIASES = {"storage-detached": EventKind.STORAGE_DETACHING}
+ALIASES = {
+    "storage-detached": EventKind.STORAGE_DETACHING,
+    "secret-expire": EventKind.SECRET_EXPIRED,
+    "secret-removed": EventKind.SECRET_REMOVE,
+}
 
 
 class EventState(StrEnum):
@@ -123,10 +146,71 @@ class Membership(StrEnum):
 
 
 class CharmKind(StrEnum):
-    """What a charm is: a program that is written with the library, or executables in a folder `hooks`."""
+    """What a charm is."""
 
+    # A program that is written with the library.
     NATIVE = "NATIVE"
+    # Executables in a folder `hooks`.
     SCRIPTS = "SCRIPTS"
+    # Written for Juju, with the framework ops or with hooks.
+    OPS = "OPS"
+
+
+class Rotation(StrEnum):
+    """How often the owner of a secret is told to give it another revision."""
+
+    NEVER = "NEVER"
+    HOURLY = "HOURLY"
+    DAILY = "DAILY"
+    WEEKLY = "WEEKLY"
+    MONTHLY = "MONTHLY"
+    QUARTERLY = "QUARTERLY"
+    YEARLY = "YEARLY"
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """Return when it is due next if it was at `moment`, None for NEVER.
+
+        A month is one of the calendar, and ends with its last day: a month after the 31st of January is the last of
+        February.
+        """
+        if self is Rotation.NEVER:
+            return None
+        if self in _SPANS:
+            return moment + _SPANS[self]
+        months = moment.year * 12 + moment.month - 1 + _MONTHS[self]
+        year, month = months // 12, months % 12 + 1
+        return moment.replace(year=year, month=month, day=min(moment.day, calendar.monthrange(year, month)[1]))
+
+
+_SPANS: Mapping[Rotation, timedelta] = {
+    Rotation.HOURLY: timedelta(hours=1),
+    Rotation.DAILY: timedelta(days=1),
+    Rotation.WEEKLY: timedelta(weeks=1),
+}
+_MONTHS: Mapping[Rotation, int] = {Rotation.MONTHLY: 1, Rotation.QUARTERLY: 3, Rotation.YEARLY: 12}
+
+
+class TaskKind(StrEnum):
+    """What a unit is asked to run: an action of its charm, or a command."""
+
+    ACTION = "ACTION"
+    EXEC = "EXEC"
+
+
+class TaskState(StrEnum):
+    """The state of a task. A unit has at most one that is RUNNING, and none while an event of it is RUNNING."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    TIMEOUT = "TIMEOUT"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing may change this state any more."""
+        return self not in (TaskState.PENDING, TaskState.RUNNING)
 
 
 class StepKind(StrEnum):
@@ -199,6 +283,10 @@ MEANINGS: Mapping[EventKind, Meaning] = {
         "A unit has left the relation, or this one leaves it.", _OPERATION + _TEARDOWN
     ),
     EventKind.RELATION_BROKEN: Meaning("The relation is over for the unit.", _OPERATION + _TEARDOWN),
+    EventKind.SECRET_CHANGED: Meaning("A secret that the unit reads has a new revision.", _OPERATION),
+    EventKind.SECRET_ROTATE: Meaning("It is time for a new revision of a secret that the unit owns.", _OPERATION),
+    EventKind.SECRET_EXPIRED: Meaning("A revision of a secret that the unit owns has expired.", _OPERATION),
+    EventKind.SECRET_REMOVE: Meaning("Nobody reads a revision of a secret that the unit owns any more.", _OPERATION),
     EventKind.UPGRADE_CHARM: Meaning("The unit runs on another charm from now on.", _OPERATION),
     EventKind.PRE_SERIES_UPGRADE: Meaning("The machine's system is to be upgraded.", _OPERATION),
     EventKind.POST_SERIES_UPGRADE: Meaning("The machine's system was upgraded.", _OPERATION),

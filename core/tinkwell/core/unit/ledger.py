@@ -60,12 +60,30 @@ class RelationLedger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecretLedger:
+    """What a unit knows of a secret: `tracked` is the revision that it reads, 0 if it has read none.
+
+    `told` is the newest revision that a secret-changed told it of. `expired` and `removed` are, for an owner, the
+    revisions of which secret-expired and secret-remove have told it. An expiry that is set anew makes its revision due
+    again.
+    """
+
+    tracked: int = 0
+    told: int = 0
+    expired: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
+
+
+NEVER_READ = SecretLedger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
     """What a unit has been told. `plan` is what is left of the setup, `queue` what must follow the last event at once.
 
     `charm_seen` is the digest that `install` or `upgrade-charm` ran on, `led_term` the last term that it was elected
     for, `settings_term` the last announced term that it knows. `attached` has the names of storages, `relations` are by
-    number. Mappings are never changed.
+    number, `secrets` by id. Mappings are never changed.
     """
 
     installed: bool = False
@@ -81,14 +99,19 @@ class Ledger:
     requests: Requests = NO_REQUESTS
     attached: frozenset[str] = frozenset()
     relations: Mapping[int, RelationLedger] = field(default_factory=dict)
+    secrets: Mapping[str, SecretLedger] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Which bags a commit changed, as numbers of relations: the unit's own, and its application's in peer relations."""
+    """Which bags a commit changed, as numbers of relations: the unit's own, and its application's in peer relations.
+
+    `tracked` has the revisions that the unit reads from this commit on, by the ids of their secrets.
+    """
 
     own: frozenset[int] = frozenset()
     peer_application: frozenset[int] = frozenset()
+    tracked: Mapping[str, int] = field(default_factory=dict)
 
 
 NOTHING_WRITTEN = Written()

@@ -1,4 +1,7 @@
-"""What an event says, as it stands in a notice: the same text for the same event, whatever versions it has seen."""
+"""What an event says, as it stands in a notice: the same text for the same event, whatever versions it has seen.
+
+Which revision secret-changed has told of is such a version.
+"""
 
 import json
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 from tinkwell.core.unit.kinds import EventKind
 from tinkwell.core.unit.unit_event import UnitEvent
 
-_TEXTS = ("endpoint", "application", "unit", "departing_unit", "storage")
+_TEXTS = ("endpoint", "application", "unit", "departing_unit", "storage", "secret")
 _FLAGS = ("is_mirrored", "is_echo")
 
 
@@ -16,6 +19,8 @@ def write(event: UnitEvent) -> str:
     if event.relation:
         said["relation"] = event.relation
     said |= {name: text for name in _TEXTS if (text := getattr(event, name))}
+    if event.kind.is_of_revision:
+        said["revision"] = event.revision
     said |= dict.fromkeys((name for name in _FLAGS if getattr(event, name)), True)
     return json.dumps(said, separators=(",", ":"), sort_keys=True)
 
@@ -26,6 +31,7 @@ def read(text: str) -> UnitEvent:
         said = json.loads(text)
         facts: dict[str, Any] = {name: str(said.get(name, "")) for name in _TEXTS}
         facts |= {name: bool(said.get(name, False)) for name in _FLAGS}
-        return UnitEvent(kind=EventKind(said["kind"]), relation=int(said.get("relation", 0)), **facts)
+        facts |= {name: int(said.get(name, 0)) for name in ("relation", "revision")}
+        return UnitEvent(kind=EventKind(said["kind"]), **facts)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{text!r} is no deferred event") from error

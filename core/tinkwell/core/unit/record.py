@@ -73,6 +73,9 @@ class Event:
     """A unit's event as it is kept. `cause` is what has made it due: type, id, owner, version and actor."""
 
     id: str
+    namespace: str
+    application_id: str
+    unit_id: str
     unit: str
     kind: str
     ordinal: int
@@ -81,6 +84,8 @@ class Event:
     phase: Phase
     relation: EventRelation | None
     storage: str
+    secret: str = ""
+    revision: int = 0
     is_mirrored: bool
     is_echo: bool
     seen_config: int
@@ -98,6 +103,8 @@ class Event:
     finished_at: datetime.datetime | None
     retry_at: datetime.datetime | None
     version: int
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
 
     @property
     def name(self) -> str:

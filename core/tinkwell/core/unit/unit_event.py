@@ -32,6 +32,8 @@ class UnitEvent:
     relation-departed. `storage` is the name of an instance, such as `data/3`.
     `is_mirrored`: a sibling leaves that was there before this unit, which therefore was never told that it joined.
     `is_echo`: the unit is told of what it wrote itself.
+    A secret event has the id of its secret, of 20 characters, and `revision`, which has expired or is not read any
+    more; for secret-changed it is the newest one when the attempt was granted, and for secret-rotate 0.
     """
 
     kind: EventKind
@@ -43,6 +45,8 @@ class UnitEvent:
     storage: str = ""
     is_mirrored: bool = False
     is_echo: bool = False
+    secret: str = ""
+    revision: int = 0
     seen: Seen = NOTHING_SEEN
 
     @property
@@ -60,4 +64,6 @@ class UnitEvent:
             and self.unit == other.unit
             and self.storage == other.storage
             and self.is_echo == other.is_echo
+            and self.secret == other.secret
+            and (self.revision == other.revision or not self.kind.is_of_revision)
         )

@@ -60,6 +60,31 @@ class RelationView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionView:
+    """A revision of a secret. `is_used`: it is the newest one, or somebody reads it."""
+
+    is_expired: bool = False
+    is_used: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretView:
+    """A secret that a unit owns, or has read. `latest` is its newest revision, `revisions` are all that are there.
+
+    `is_owner`: the unit may change it, for it is its own, or that of the application which it leads. `is_granted`: the
+    unit may read it, as all units of an application may read what the application owns. A grant ends with its relation,
+    and for a unit that has been told relation-broken.
+    """
+
+    id: str
+    latest: int = 1
+    revisions: Mapping[int, RevisionView] = field(default_factory=dict)
+    is_owner: bool = False
+    is_granted: bool = False
+    is_rotation_due: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """What a unit's next event depends on beside its ledger.
 
@@ -68,7 +93,8 @@ class View:
     it gets no new events. `leader` is a unit's name, empty if nobody leads; `term` is the newest one that was given,
     `announced_term` the newest whose leader-elected is committed. `storages` are those of the unit, by name, alive or
     dying, attached or not. Relations and storages that only a newer charm declares than the one that the unit has seen
-    are not in it.
+    are not in it. `secrets` are those that the unit owns, those of its application if it leads, and those that it has
+    read, by id. `task` is the id of the oldest task of the unit that is PENDING, empty if there is none.
     """
 
     unit: str
@@ -88,6 +114,8 @@ class View:
     storages: Mapping[str, Life] = field(default_factory=dict)
     is_tick_due: bool = False
     relations: Mapping[int, RelationView] = field(default_factory=dict)
+    secrets: Mapping[str, SecretView] = field(default_factory=dict)
+    task: str = ""
 
     @property
     def leads(self) -> bool:

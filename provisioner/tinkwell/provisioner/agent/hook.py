@@ -21,11 +21,10 @@ import logging
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import output_shipper, run_spec
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
 
 logger = logging.getLogger(__name__)

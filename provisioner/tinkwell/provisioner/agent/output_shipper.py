@@ -14,10 +14,9 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import run_spec
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
 
 logger = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from tinkwell import client
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.core.value.run_key import RunKind
-from tinkwell.provisioner.hardware import enrolment
+from tinkwell.provisioner.hardware import enrolment, presence
 from tinkwell.provisioner.lease import run_claim
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import core_event, place
 from tinkwell.provisioner.release import driver as release_driver
 from tinkwell.provisioner.release import host as release_host
@@ -144,7 +144,10 @@ async def run(settings: Settings) -> None:
                     )
                     works["releases"] = _release_driver(settings.releases, host, settings.resync_seconds).run()
                 if settings.serves_units:
-                    works["units"] = _unit_agent(settings, server, directory, keeper).run()
+                    present = presence.Presence(server)
+                    if not isinstance(settings.serves, frozenset):
+                        works["machines"] = present.run()
+                    works["units"] = _unit_agent(settings, server, directory, keeper, present).run()
                 if settings.default_template is not None:
                     works["enrolment"] = enrolment.Enrolment(server, settings.default_template).run()
                 if settings.beside is not None:
@@ -229,13 +232,21 @@ def _release_driver(settings: ReleaseSettings, host: release_host.Host, resync_s
 
 
 def _unit_agent(
-    settings: Settings, server: client.Client, directory: state_dir.StateDir, keeper: Keeper
+    settings: Settings,
+    server: client.Client,
+    directory: state_dir.StateDir,
+    keeper: Keeper,
+    present: presence.Presence,
 ) -> unit_agent.Agent:
+    is_told = False
+
     async def machines() -> frozenset[str]:
         if isinstance(settings.serves, frozenset):
             return settings.serves
-        found = sorted([hardware.id async for hardware in server.hardware.all()])
-        if len(found) > MAX_MACHINES:
+        nonlocal is_told
+        found = sorted(await present.ids())
+        if len(found) > MAX_MACHINES and not is_told:
+            is_told = True
             fields = {"served": MAX_MACHINES, "machines": len(found)}
             logger.warning("units are run on some machines only: name others by --agent-for", extra=fields)
         return frozenset(found[:MAX_MACHINES])
@@ -256,7 +267,8 @@ def _unit_agent(
         path=directory.unit_dir,
         machines=machines,
         concurrency=settings.concurrency,
-        resync_seconds=settings.resync_seconds,
+        # What it asks is known here, and costs nothing.
+        resync_seconds=unit_agent.CHECK_SECONDS,
     )
 
 

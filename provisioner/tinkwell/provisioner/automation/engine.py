@@ -21,12 +21,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.event import client
 from tinkwell.client.watch import watch
 from tinkwell.provisioner.automation import ledger, position
 from tinkwell.provisioner.automation.rule import evaluation, expression, matching, model
-from tinkwell.provisioner.queue import retry
 
 logger = logging.getLogger(__name__)
 

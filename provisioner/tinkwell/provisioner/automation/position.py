@@ -8,9 +8,8 @@ import functools
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.event.model import Position
-from tinkwell.provisioner.queue import retry
 
 
 class Fenced(Exception):

@@ -12,12 +12,11 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.client import Client
 from tinkwell.client.watch.event import Event
 from tinkwell.client.watch.watch import Watch
 from tinkwell.core.event.kinds import EventType
-from tinkwell.provisioner.queue import retry
 
 logger = logging.getLogger(__name__)
 

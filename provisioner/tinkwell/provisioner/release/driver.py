@@ -23,12 +23,12 @@ from collections import OrderedDict
 from collections.abc import Container, Iterable
 from typing import NoReturn
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.release.model import Operation, UnfinishedOperation
 from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.release.transition.ending import follow_up_id
 from tinkwell.core.value.run_key import RunKey, RunKind
-from tinkwell.provisioner.queue import delay_queue, recent_set, retry, work_queue
+from tinkwell.provisioner.queue import delay_queue, recent_set, work_queue
 from tinkwell.provisioner.release import leftover
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.operation import OperationRun

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.release.model import (
     Acquired,
     Node,
@@ -19,7 +20,6 @@ from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.release.report import Report
 from tinkwell.provisioner.lease import run_claim
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy
 from tinkwell.provisioner.release.call.plug import Grant
 from tinkwell.provisioner.release.lifecycle.listener import Lifecycle

@@ -7,6 +7,7 @@ removal of what never was DEPLOYED the newest one.
 import asyncio
 from collections.abc import Container, Iterable, Iterator, Mapping
 
+from tinkwell.client import retry
 from tinkwell.client.release import model
 from tinkwell.core.release.kinds import NodeTask, OperationKind, PlanKind
 from tinkwell.core.release.lifecycle_event import name as events
@@ -15,7 +16,6 @@ from tinkwell.core.release.manifest import name
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.plan import Plan, PlanNode
 from tinkwell.core.value import document
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release.host import Host
 from tinkwell.provisioner.release.lifecycle.subject import Subject
 from tinkwell.provisioner.release.prepare import chart_source

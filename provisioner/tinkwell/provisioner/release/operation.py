@@ -14,14 +14,13 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.release.model import Node, Operation, Work
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release import cause
 from tinkwell.core.release.kinds import OperationKind
 from tinkwell.core.release.report import FinishReport, Report, StepReport
 from tinkwell.core.value.run_key import RunKey
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import leftover, release_folder
 from tinkwell.provisioner.release.call.step import StepRun
 from tinkwell.provisioner.release.host import Host

@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
+from tinkwell.client import retry
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.release.model import Operation
 from tinkwell.core.release.report import LifecycleReport, Report, ResourceReport, StepReport
-from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release.secret import Secrets
 
 # The server takes no more in one call,

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from tinkwell.client import errors as client_errors
+from tinkwell.client import retry
 from tinkwell.client.release.model import Node, Operation, Submitted, Work
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import State
@@ -31,7 +32,6 @@ from tinkwell.core.release.report import PhaseReport
 from tinkwell.core.release.transition.row import PLANNED_PHASES
 from tinkwell.core.value import check, document
 from tinkwell.core.value.run_key import RunKey
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.release import leftover
 from tinkwell.provisioner.release.call import outputs
 from tinkwell.provisioner.release.call.caller import Caller

@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol, assert_never
 
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.release.model import Operation
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.decision import outcome, preview
@@ -39,7 +40,6 @@ from tinkwell.core.release.report import PhaseReport, step_id
 from tinkwell.core.release.walk import BEGUN
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent.deadline import ADOPTION_SECONDS, Deadline
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release.call.step import Permit, Result, StepRun
 from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.place import Keys, Places

@@ -1,4 +1,4 @@
-"""Runs the units of scripts charms that are placed on the machines which this provisioner serves.
+"""Runs the units of charms of scripts, and of ops, that are placed on the machines which this provisioner serves.
 
     stream of ids ──▶ unit: a task of its own, that is woken ──▶ at most so many at work at once
 
@@ -8,6 +8,7 @@ state directory: a second one waits until the first has ended, and then takes it
 """
 
 import asyncio
+import contextlib
 import fcntl
 import logging
 import os
@@ -16,14 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tinkwell.client import backoff, errors
+from tinkwell.client import backoff, errors, retry
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.unit.api import UnitApi
 from tinkwell.client.unit.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import CharmKind
-from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.runtime.process.account import Account
+from tinkwell.provisioner.state_dir import state_dir
+from tinkwell.provisioner.unit import address
+from tinkwell.provisioner.unit.dispatch.venv import Venvs
 from tinkwell.provisioner.unit.folder import Folders
-from tinkwell.provisioner.unit.host import Host, UnitApi
-from tinkwell.provisioner.unit.tool import command, installation
+from tinkwell.provisioner.unit.host import Host
+from tinkwell.provisioner.unit.tool import installation
+from tinkwell.provisioner.unit.tool.command import table
 from tinkwell.provisioner.unit.tool.desk import Desk
 from tinkwell.provisioner.unit.unit import Unit
 
@@ -31,13 +37,14 @@ logger = logging.getLogger(__name__)
 
 # How often it is looked whether the lease is another one, or the lock is free.
 CHECK_SECONDS = 1.0
+KINDS = (CharmKind.SCRIPTS, CharmKind.OPS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`.
 
-    `storages` and `history` are what `Host` says.
+    `storages` and `history` are what `Host` says. `account` is whom programs run as, None for who this is.
     """
 
     api: UnitApi
@@ -48,28 +55,43 @@ class Agent:
     machines: Callable[[], Awaitable[frozenset[str]]]
     concurrency: int = 8
     resync_seconds: float = 30.0
+    account: Account | None = None
 
     async def run(self) -> NoReturn:
-        """Work until cancelled, which ends scripts that run. Raises `OSError`, or an error that cannot be mended."""
-        folders = Folders(self.path)
-        lock = await _lock(folders.lock)
-        try:
-            installation.install(folders.tools, command.TOOLS)
-            async with Desk(folders.socket, {os.geteuid()}).serving() as desk:
-                host = Host(
-                    api=self.api,
-                    storages=self.storages,
-                    history=self.history,
-                    lease=self.lease,
-                    folders=folders,
-                    outcomes=OutcomeFolder(folders.outcomes),
-                    desk=desk,
-                )
-                async with asyncio.TaskGroup() as group:
-                    await _Watcher(self, host, group).run()
-        finally:
-            os.close(lock)
+        """Work until cancelled, which ends programs that run.
+
+        Raises `state_dir.StateError` where the folder cannot be used, or an error that cannot be mended.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                host = await self._open(stack)
+            except OSError as error:
+                what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+                raise state_dir.StateError(f"units cannot be run from {self.path}: {what}") from error
+            async with asyncio.TaskGroup() as group:
+                await _Watcher(self, host, group).run()
         raise AssertionError("it never ends by itself")
+
+    async def _open(self, stack: contextlib.AsyncExitStack) -> Host:
+        """Take the folder, and put all there that units share. Raises `OSError`."""
+        folders = await asyncio.to_thread(Folders, self.path, self.account)
+        stack.callback(os.close, await _lock(folders.lock))
+        venvs = Venvs(folders.venvs, self.account)
+        await asyncio.to_thread(installation.install, folders.tools, table.NAMES)
+        await asyncio.to_thread(lambda: venvs.sweep(folders.digests()))
+        callers = {os.geteuid() if self.account is None else self.account.uid}
+        desk = await stack.enter_async_context(Desk(folders.socket, callers).serving())
+        return Host(
+            api=self.api,
+            storages=self.storages,
+            history=self.history,
+            lease=self.lease,
+            folders=folders,
+            outcomes=OutcomeFolder(folders.outcomes),
+            desk=desk,
+            venvs=venvs,
+            address=await asyncio.to_thread(address.own),
+        )
 
 
 class _Watcher:
@@ -103,8 +125,7 @@ class _Watcher:
         """Wake units until the stream ends; it raises how that was."""
         token = await self._agent.lease.token()
         logger.info("units are served", extra={"machines": len(machines)})
-        kinds = [CharmKind.SCRIPTS]
-        async for unit_ids in self._agent.api.wakes(token, kinds=kinds, machines=sorted(machines), anywhere=True):
+        async for unit_ids in self._agent.api.wakes(token, kinds=KINDS, machines=sorted(machines), anywhere=True):
             self._pause.reset()
             for unit_id in unit_ids:
                 self._wake(unit_id)

@@ -1,34 +1,36 @@
-"""Runs one attempt at an event of a unit: its script, what that asks for, and what becomes of it.
+"""Runs one attempt at an event of a unit, or a task: its program, what that asks for, and what becomes of it.
 
-    former process ended ─▶ charm there ─▶ script ─┬─▶ success: outcome on the disk ─▶ commit ─▶ outcome dropped
-                                                   └─▶ failure, or lost: told at once
+    former process ended ─▶ charm, its Python and its state there ─▶ program ─┬─▶ success: outcome on the disk ─▶ commit
+                                                                              └─▶ failure, or lost: told at once
 
-Each of them ends with what the unit is to run next, or why it is to run nothing.
+Each of them ends with what the unit is to run next, or why it is to run nothing. A task that has failed is committed as
+well, without effects: what it says is kept on the disk until the server has it.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.unit import worker
-from tinkwell.client.unit.grant import Grant, NoEvent
-from tinkwell.client.unit.model import UnitStatus
+from tinkwell.client.unit.grant import NoEvent
 from tinkwell.client.unit.outcome import Outcome
 from tinkwell.core import errors as core_errors
-from tinkwell.provisioner.queue import retry
+from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
+from tinkwell.core.unit.kinds import CharmKind, TaskState
 from tinkwell.provisioner.state_dir import state_dir
-from tinkwell.provisioner.unit import environment, folder, granted, journal, script
-from tinkwell.provisioner.unit.attempt import Attempt, Given, Refused, Status
+from tinkwell.provisioner.unit import ending, granted, journal, mirror, script
+from tinkwell.provisioner.unit.attempt.attempt import Attempt
+from tinkwell.provisioner.unit.attempt.given import Given
+from tinkwell.provisioner.unit.attempt.world import Refused
+from tinkwell.provisioner.unit.dispatch import environment, program, venv
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host
+from tinkwell.provisioner.unit.spoken import Spoken
+from tinkwell.provisioner.unit.state import notice
+from tinkwell.provisioner.unit.world import Around
 
 logger = logging.getLogger(__name__)
-
-MAX_MESSAGE = 1_000
-# What the end of an attempt is answered where the event has ended otherwise, or is to be heard again.
-ENDED = (errors.CommitRefused, errors.IllegalTransition, errors.NotFound)
 
 
 class Broken(Exception):
@@ -36,87 +38,76 @@ class Broken(Exception):
 
 
 class Execution:
-    """An attempt that a unit was granted, and its world."""
+    """An attempt that a unit was granted."""
 
     def __init__(self, host: Host, given: Granted) -> None:
         self._host = host
         self._granted = given
         self._grant = given.grant
         self._folder = host.folders.unit(self._grant.unit_id)
-        event = self._grant.event
-        self._journal = journal.Journal(
-            lambda lines: host.append_logs(self._grant.unit_id, lines), ordinal=event.ordinal, attempt=event.attempt
-        )
+        self._world = Around(host, given, self._folder, self.learn)
+        self._is_cancelled = asyncio.Event()
+        self._spoken = Spoken()
 
     async def run(self) -> Granted | NoEvent:
         """Run it to its end; returns what comes next. Raises an `errors.Error` where the server refuses its end."""
-        fields = {"unit": self._grant.unit, "event": self._grant.event.name, "attempt": self._grant.event.attempt}
+        fields = {"unit": self._grant.unit, "event": self._name, "attempt": self._grant.event.attempt}
         logger.info("an event of a unit begins", extra=fields)
         try:
-            attempt = Attempt(granted.given(self._grant, self._host.folders), self)
-            await self._prepare(attempt.given)
-            ending = await self._carry_out(attempt)
-        except (Broken, OSError, state_dir.StateError) as error:
+            own = self._host.folders
+            attempt = Attempt(await asyncio.to_thread(granted.given, self._grant, own, self._host.address), self._world)
+            python = await self._prepare(attempt)
+            ended = await self._carry_out(attempt, python)
+        except (Broken, OSError, Refused, state_dir.StateError, venv.Unbuildable) as error:
             return await self._fail(str(error))
-        logger.info("an event of a unit has ended", extra=fields | {"code": ending.code, "signal": ending.signal})
-        if ending.is_success:
+        logger.info("an event of a unit has ended", extra=fields | {"code": ended.code, "signal": ended.signal})
+        if self._grant.task is not None:
+            return await self._end_task(attempt, ended)
+        if ended.is_success:
             return await self._commit(attempt)
-        return await self._fail(self._reason(ending), is_lost=bool(ending.signal) and not ending.is_late)
+        return await self._fail(self._reason(ended), is_lost=bool(ended.signal) and not ended.is_late)
 
     def learn(self, given: Granted) -> None:
-        """Take what the server says of the same attempt later on: whether its unit still leads."""
+        """Take what the server says of the same attempt later on: whether its unit leads, or its task is cancelled."""
         self._granted = given
+        self._world.learn(given)
+        if given.grant.task is not None and given.grant.task.is_cancelled:
+            self._is_cancelled.set()
 
-    async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
-        """Read a bag of others."""
-        event_id = self._grant.event.id
-        try:
-            bag = await self._host.call(
-                lambda token: self._host.api.read_bag(token, event_id, relation, owner), what="read a bag"
-            )
-        except errors.PermissionDenied as error:
-            raise Refused(f"permission denied: {error}") from error
-        except errors.Error as error:
-            raise Refused(str(error)) from error
-        return bag.data
+    @property
+    def _name(self) -> str:
+        task = self._grant.task
+        return self._grant.event.name if task is None else task.name or "exec"
 
-    async def is_leader(self) -> bool:
-        """Say whether the unit leads, asking the server once the last answer is too old."""
-        if self._granted.grant.leadership.leads and not self._granted.leads:
-            try:
-                following = await next_event(self._host, self._grant.unit_id)
-            except errors.Error as error:
-                raise Refused(f"it is not known who leads: {error}") from error
-            if not isinstance(following, Granted) or not self._granted.is_same(following.grant):
-                return False
-            self._granted = following
-        return self._granted.leads
+    async def _prepare(self, attempt: Attempt) -> Path | None:
+        """Have nothing run that a former attempt has left, and all there that the program needs.
 
-    async def set_status(self, status: Status) -> None:
-        """Tell the unit's status."""
-        said = UnitStatus(name=status.name, message=status.message)
-        try:
-            await self._host.call(
-                lambda token: self._host.api.set_status(token, self._grant.unit_id, status=said), what="set a status"
-            )
-        except errors.Error as error:
-            raise Refused(str(error)) from error
-
-    async def log(self, level: str, message: str) -> None:
-        """Tell a line."""
-        await self._journal.log(level, message)
-
-    async def _prepare(self, given: Given) -> None:
-        """Have nothing run that a former attempt has left, and all there that the script needs."""
-        await asyncio.to_thread(script.end_former, self._folder.record)
-        if not await asyncio.to_thread(lambda: self._folder.history):
+        Returns the folder with the charm's Python, None for a charm that has none of its own.
+        """
+        given, folder = attempt.given, self._folder
+        await asyncio.to_thread(script.end_former, folder.record)
+        await asyncio.to_thread(folder.state.settle, self._grant.committed_ordinal)
+        if not await asyncio.to_thread(lambda: folder.history):
             history_id = await retry.until_answered(self._host.history, what="ask which log of events this is")
-            await asyncio.to_thread(self._folder.note_history, history_id)
+            await asyncio.to_thread(folder.note_history, history_id)
+        await asyncio.to_thread(self._provide_storages, given)
+        if not await asyncio.to_thread(folder.has_charm, self._grant.charm):
+            await self._unpack()
+        if self._grant.kind is not CharmKind.OPS:
+            return None
+        python = await self._host.venvs.ready(folder.charm, self._grant.charm)
+        await granted.enter(attempt)
+        await asyncio.to_thread(folder.state.begin, self._grant.event.id, self._grant.event.ordinal)
+        return python
+
+    def _provide_storages(self, given: Given) -> None:
         for name, path in given.storages.items():
-            await asyncio.to_thread(self._folder.note_storage, given.namespace, name)
-            await asyncio.to_thread(Path(path).mkdir, 0o700, parents=True, exist_ok=True)
-        if await asyncio.to_thread(self._folder.has_charm, self._grant.charm):
-            return
+            self._folder.note_storage(given.namespace, name)
+            if not Path(path).is_dir():
+                Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._host.folders.give(Path(path))
+
+    async def _unpack(self) -> None:
         await asyncio.to_thread(self._folder.sweep)
         try:
             await self._host.call(self._fetch, what="fetch a charm")
@@ -131,103 +122,99 @@ class Execution:
                 await asyncio.to_thread(file.write, part)
             await asyncio.to_thread(self._folder.unpack, file, self._grant.charm)
 
-    async def _carry_out(self, attempt: Attempt) -> script.Ending:
-        """Run the event's script; where the charm has none, that is a success."""
-        path = self._folder.charm / folder.HOOKS / attempt.given.occasion.name
-        if not await asyncio.to_thread(path.is_file):
+    async def _carry_out(self, attempt: Attempt, python: Path | None) -> script.Ending:
+        """Run the event's program; where the charm has none, that is a success."""
+        found = await asyncio.to_thread(program.find, self._folder.charm, self._grant.kind, attempt.given.occasion)
+        if found is None:
             return script.Ending()
-        desk = self._host.desk
+        desk, lines = self._host.desk, self._world.journal
         async with asyncio.TaskGroup() as group:
-            sending = group.create_task(self._journal.run(), name=f"lines of {self._grant.unit}")
+            sending = group.create_task(lines.run(), name=f"lines of {self._grant.unit}")
             with desk.admitting(attempt) as context:
-                ending = await script.Script(
-                    path=path,
-                    environment=environment.make(
-                        attempt.given,
-                        charm=self._folder.charm,
-                        tools=self._host.folders.tools,
-                        socket=desk.path,
-                        context=context,
-                        machine=self._grant.machine,
-                    ),
+                place = environment.Place(
+                    charm=self._folder.charm,
+                    tools=self._host.folders.tools,
+                    socket=desk.path,
+                    context=context,
+                    machine=self._grant.machine,
+                    home=self._host.folders.home,
+                    python=python,
+                )
+                modules = {"PYTHONPATH": found.modules} if found.modules else {}
+                ended = await script.Script(
+                    argv=found.argv,
+                    environment=environment.make(attempt.given, place) | modules,
                     folder=self._folder.charm,
                     record=self._folder.record,
                     timeout_seconds=self._granted.remaining_seconds,
-                ).run(self._journal.hear)
-            await self._journal.finish()
+                    account=self._host.folders.account,
+                    stop=self._is_cancelled,
+                ).run(self._spoken.hear if self._grant.task else lines.hear)
+            await lines.finish()
             await asyncio.wait([sending], timeout=journal.LAST_SECONDS)
             sending.cancel()
-        return ending
+        return ended
 
-    def _reason(self, ending: script.Ending) -> str:
-        if ending.is_late:
+    def _reason(self, ended: script.Ending) -> str:
+        if ended.is_late:
             return f"it took longer than {self._grant.timeout_seconds:,.0f} s, and was ended"
-        if ending.signal:
-            return f"it was ended by signal {ending.signal}"
-        return f"exit {ending.code}"
+        if ended.signal:
+            return f"it was ended by signal {ended.signal}"
+        return f"exit {ended.code}"
 
-    async def _commit(self, attempt: Attempt) -> Granted | NoEvent:
-        event = self._grant.event
-        outcome = Outcome(
-            unit_id=self._grant.unit_id,
-            event_id=event.id,
-            attempt=event.attempt,
-            lease_token=await self._host.lease.token(),
-            effects=worker.encode(granted.effects(self._grant, attempt)),
-        )
-        await asyncio.to_thread(self._host.outcomes.keep, outcome)
+    async def _commit(self, attempt: Attempt, task: TaskOutcome | None = None) -> Granted | NoEvent:
         try:
-            return await commit(self._host, outcome)
-        except (*retry.HOPELESS, *ENDED):
+            outcome = await self._outcome(await self._effects(attempt), task)
+        except (OSError, notice.Unreadable) as error:
+            return await self._fail(f"the state of the charm is not as it should be: {error}")
+        try:
+            return await ending.commit(self._host, outcome)
+        except (*retry.HOPELESS, *ending.ENDED):
             raise
         except errors.Error as error:
             # It would be given again as the same attempt, with the same end.
             return await self._fail(f"its effects are refused: {error}")
 
-    async def _fail(self, why: str, *, is_lost: bool = False) -> Granted | NoEvent:
-        event = self._grant.event
-        logger.warning("an event of a unit has failed", extra={"unit": self._grant.unit, "cause": why})
+    async def _effects(self, attempt: Attempt) -> Effects:
+        done = granted.effects(self._grant, attempt)
+        if self._grant.kind is not CharmKind.OPS:
+            return done
+        return await asyncio.to_thread(mirror.add_notices, done, self._grant, self._folder.state.path)
 
-        async def tell(token: int) -> Granted | NoEvent:
-            asked_at = granted.now()
-            return _held(
-                await self._host.api.fail(token, event.id, event.attempt, why[:MAX_MESSAGE], is_lost=is_lost), asked_at
-            )
+    async def _outcome(self, done: Effects, task: TaskOutcome | None) -> Outcome:
+        """Put an outcome on the disk. Raises `OSError`."""
+        is_ops = self._grant.kind is CharmKind.OPS
+        outcome = Outcome(
+            unit_id=self._grant.unit_id,
+            event_id=self._grant.event.id,
+            attempt=self._grant.event.attempt,
+            lease_token=await self._host.lease.token(),
+            effects=worker.encode(done),
+            state=await asyncio.to_thread(self._folder.state.digest) if is_ops else "",
+            task=task,
+        )
+        await asyncio.to_thread(self._host.outcomes.keep, outcome)
+        return outcome
 
-        return await self._host.call(tell, what="fail an event")
+    async def _end_task(self, attempt: Attempt, ended: script.Ending) -> Granted | NoEvent:
+        """Tell how a task has ended; only what has succeeded leaves anything beside its result."""
+        said = attempt.result.failure
+        result = self._spoken.result(attempt.result.values, ended)
+        if ended.is_success and said is None:
+            return await self._commit(attempt, TaskOutcome(state=TaskState.SUCCEEDED, result=result))
+        state, why = TaskState.FAILED, self._reason(ended) if said is None else said
+        if ended.is_stopped:
+            state, why = TaskState.CANCELLED, "it was cancelled"
+        elif ended.is_late:
+            state = TaskState.TIMEOUT
+        return await self._fail(why, state=state, result=result)
 
-
-async def next_event(host: Host, unit_id: str) -> Granted | NoEvent:
-    """Ask what a unit is to run; raises an `errors.Error` that is the server's answer."""
-
-    async def ask(token: int) -> Granted | NoEvent:
-        asked_at = granted.now()
-        return _held(await host.api.next_event(token, unit_id), asked_at)
-
-    return await host.call(ask, what="get the next event of a unit")
-
-
-async def commit(host: Host, outcome: Outcome) -> Granted | NoEvent:
-    """Commit an outcome that is on the disk, and drop it once the server has judged it, whatever it says.
-
-    Raises an `errors.Error` that is the server's answer: the event has failed then, or is another's, or no more.
-    """
-
-    async def tell(token: int) -> Granted | NoEvent:
-        asked_at = granted.now()
-        return _held(await host.api.commit(token, outcome.event_id, outcome.attempt, outcome.effects), asked_at)
-
-    try:
-        following = await host.call(tell, what="commit an event")
-    except retry.HOPELESS:
-        raise
-    except errors.Error as error:
-        logger.warning("an event of a unit is not committed", extra={"event": outcome.event_id, "cause": str(error)})
-        await asyncio.to_thread(host.outcomes.drop, outcome.unit_id)
-        raise
-    await asyncio.to_thread(host.outcomes.drop, outcome.unit_id)
-    return following
-
-
-def _held(following: Grant | NoEvent, asked_at: float) -> Granted | NoEvent:
-    return Granted(following, asked_at) if isinstance(following, Grant) else following
+    async def _fail(
+        self, why: str, *, is_lost: bool = False, state: TaskState = TaskState.FAILED, result: str = ""
+    ) -> Granted | NoEvent:
+        if self._grant.task is None:
+            return await ending.fail(self._host, self._granted, why, is_lost=is_lost)
+        logger.warning("a task of a unit has not succeeded", extra={"unit": self._grant.unit, "cause": why})
+        await asyncio.to_thread(self._folder.state.restore)
+        outcome = TaskOutcome(state=state, result=result, message=why[: ending.MAX_MESSAGE])
+        return await ending.commit(self._host, await self._outcome(NO_EFFECTS, outcome))

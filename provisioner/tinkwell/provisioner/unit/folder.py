@@ -3,30 +3,43 @@
 FOLDER/units/UNIT_ID/charm      the charm's files, in which its scripts begin
 FOLDER/units/UNIT_ID/digest     of what was unpacked there, written last
 FOLDER/units/UNIT_ID/process    the name of the process that runs for the unit, if one does; see `script`
+FOLDER/units/UNIT_ID/state      what the charm's own file is held to, and `state.copy`; see `state.state_file`
 FOLDER/storages/NAMESPACE/NAME  a storage instance, with a dash for the slash in its name
 FOLDER/outcomes                 see `outcome`
-FOLDER/tools, socket, lock      what scripts call, and what keeps a second agent out
+FOLDER/venvs                    Python environments of charms; see `dispatch.venv`
+FOLDER/tools, run/socket, lock  what programs call, and what keeps a second agent out
+
+Programs may run as another account. It gets through the folders above to a unit's charm and to storages, which are its
+own, and to nothing else.
 """
 
 import os
+import pwd
 import shutil
 import uuid
 from pathlib import Path
 from typing import BinaryIO
 
 from tinkwell.core.charm import package
+from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.state_dir import state_dir
+from tinkwell.provisioner.unit.state.state_file import StateFile
 
-HOOKS = "hooks"
 _STORAGES, _HISTORY = "storages", "history"
 _EXECUTABLE, _PLAIN = 0o755, 0o644
+# Whoever knows a name in such a folder gets to it, and nobody else lists it.
+_PRIVATE, _PASSAGE = 0o700, 0o711
 
 
 class UnitFolder:
-    """The folder of one unit; it need not exist. All calls block, and raise `OSError`."""
+    """The folder of one unit; it need not exist. `account` has the charm's files, None for the agent's own.
 
-    def __init__(self, path: Path) -> None:
+    All calls block, and raise `OSError`.
+    """
+
+    def __init__(self, path: Path, account: Account | None = None) -> None:
         self.path = path
+        self._account = account
 
     @property
     def charm(self) -> Path:
@@ -38,16 +51,18 @@ class UnitFolder:
         """The file that names the process which runs for the unit."""
         return self.path / "process"
 
+    @property
+    def state(self) -> StateFile:
+        """The file in which the charm keeps its state, if it is one of ops."""
+        return StateFile(self.path, self.charm)
+
     def has_charm(self, digest: str) -> bool:
         """Say whether the charm with this digest is unpacked, and no other one."""
-        try:
-            return self._digest.read_text("ascii") == digest
-        except FileNotFoundError:
-            return False
+        return self.digest == digest
 
     def new_package(self) -> BinaryIO:
         """Open a file for a package, which is gone when it is closed."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make()
         path = self._scrap()
         file = path.open("xb+")
         path.unlink()
@@ -59,6 +74,9 @@ class UnitFolder:
         try:
             new.mkdir(mode=_EXECUTABLE)
             _unpack(file, new)
+            if self._account is not None:
+                _give(new, self._account)
+            self.state.carry_over(new)
             self._digest.unlink(missing_ok=True)
             if self.charm.exists():
                 self.charm.rename(old)
@@ -73,7 +91,7 @@ class UnitFolder:
         """Remember a storage that the unit has."""
         noted = self.storages()
         if (namespace, name) not in noted:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make()
             state_dir.write_file(self.path / _STORAGES, "".join(f"{a} {b}\n" for a, b in [*noted, (namespace, name)]))
 
     def storages(self) -> list[tuple[str, str]]:
@@ -94,7 +112,7 @@ class UnitFolder:
 
     def note_history(self, history_id: str) -> None:
         """Remember which log of events has the unit."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make()
         state_dir.write_file(self.path / _HISTORY, history_id)
 
     def sweep(self) -> None:
@@ -107,6 +125,19 @@ class UnitFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     @property
+    def digest(self) -> str:
+        """The digest of the charm that is unpacked; empty for none."""
+        try:
+            return self._digest.read_text("ascii")
+        except FileNotFoundError:
+            return ""
+
+    def _make(self) -> None:
+        self.path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if self._account is not None:
+            self.path.chmod(_PASSAGE)
+
+    @property
     def _digest(self) -> Path:
         return self.path / "digest"
 
@@ -117,10 +148,12 @@ class UnitFolder:
 class Folders:
     """The folders of all units of a machine, and of its storages. Raises `OSError`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, account: Account | None = None) -> None:
         self.path = path
-        for folder in (path, self._units, path / "storages"):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.account = account
+        for folder in (path, self._units, self.venvs, path / "storages"):
+            folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            folder.chmod(_PRIVATE if account is None else _PASSAGE)
 
     @property
     def outcomes(self) -> Path:
@@ -135,7 +168,17 @@ class Folders:
     @property
     def socket(self) -> Path:
         """Where tools are answered."""
-        return self.path / "socket"
+        return self.path / "run/socket"
+
+    @property
+    def venvs(self) -> Path:
+        """Where Python environments of charms are."""
+        return self.path / "venvs"
+
+    @property
+    def home(self) -> Path:
+        """The home folder of who runs programs."""
+        return Path.home() if self.account is None else Path(pwd.getpwuid(self.account.uid).pw_dir)
 
     @property
     def lock(self) -> Path:
@@ -144,11 +187,21 @@ class Folders:
 
     def unit(self, unit_id: str) -> UnitFolder:
         """Return the folder of a unit; raises `ValueError` where its id is no UUID."""
-        return UnitFolder(self._units / str(uuid.UUID(unit_id)))
+        return UnitFolder(self._units / str(uuid.UUID(unit_id)), self.account)
 
     def unit_ids(self) -> list[str]:
         """Return the ids of the units that have a folder."""
         return sorted(path.name for path in self._units.iterdir())
+
+    def digests(self) -> set[str]:
+        """Return the digests of the charms that are unpacked here."""
+        return {UnitFolder(path).digest for path in self._units.iterdir()} - {""}
+
+    def give(self, storage: Path) -> None:
+        """Give a new storage to who runs programs."""
+        if self.account is not None:
+            storage.parent.chmod(_PASSAGE)
+            self.account.give(storage)
 
     def storage(self, namespace: str, name: str) -> Path:
         """Return the folder of a storage instance, such as `data/0`. Raises `state_dir.StateError` for no names."""
@@ -177,6 +230,13 @@ def _unpack(file: BinaryIO, folder: Path) -> None:
             os.fsync(target.fileno())
         path.chmod(_EXECUTABLE if each.is_executable else _PLAIN)
     opened.close()
+
+
+def _give(folder: Path, account: Account) -> None:
+    """Give a folder that is not in its place yet to an account, with all that is in it."""
+    for path, _, files in os.walk(folder):
+        for each in (path, *(f"{path}/{name}" for name in files)):
+            os.chown(each, account.uid, account.gid, follow_symlinks=False)
 
 
 def _flush(folder: Path) -> None:

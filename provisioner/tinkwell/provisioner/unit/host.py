@@ -1,59 +1,19 @@
 """What all units of a machine share: the server, the lease, and the places where their files are."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from tinkwell.client.unit.grant import Grant, NoEvent
-from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
+from tinkwell.client import retry
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.client.unit.api import UnitApi
+from tinkwell.client.unit.model import UnitLogLine
 from tinkwell.client.unit.outcome import OutcomeFolder
-from tinkwell.core.unit.effect import Effects
-from tinkwell.core.unit.kinds import CharmKind
-from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.queue import retry
+from tinkwell.provisioner.unit.dispatch.venv import Venvs
 from tinkwell.provisioner.unit.folder import Folders
 from tinkwell.provisioner.unit.tool.desk import Desk
 
 T = TypeVar("T")
-
-
-class UnitApi(Protocol):
-    """What running units needs of the server; see `client.unit.worker.UnitClient`."""
-
-    def wakes(
-        self,
-        lease_token: int,
-        *,
-        kinds: Iterable[CharmKind | str],
-        machines: Iterable[str] = (),
-        anywhere: bool = False,
-    ) -> AsyncIterator[tuple[str, ...]]:
-        """Iterate over ids of units that may have something due."""
-
-    async def next_event(self, lease_token: int, unit_id: str) -> Grant | NoEvent:
-        """Get a unit's next event to run, or why there is none."""
-
-    async def commit(
-        self, lease_token: int, event_id: str, attempt: int, effects: Effects | bytes, *, is_last: bool = False
-    ) -> Grant | NoEvent:
-        """End an event with all of its effects, and get the next one."""
-
-    async def fail(
-        self, lease_token: int, event_id: str, attempt: int, why: str, *, is_lost: bool = False
-    ) -> Grant | NoEvent:
-        """Say that an attempt has ended without success."""
-
-    async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
-        """Read a bag for the unit whose event runs."""
-
-    async def set_status(self, lease_token: int, unit_id: str, *, status: UnitStatus | None = None) -> None:
-        """Say at once how a unit is."""
-
-    async def append_logs(self, lease_token: int, unit_id: str, lines: Iterable[UnitLogLine]) -> int:
-        """Store lines of a unit's log."""
-
-    def fetch_charm(self, lease_token: int, digest: str) -> AsyncIterator[bytes]:
-        """Iterate over the parts of a charm's package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +21,7 @@ class Host:
     """What units share.
 
     `storages` gives the names of all storage instances that there are in a namespace, `history` the id of the log of
-    events, which is another one for another database, or after a restore.
+    events, which is another one for another database, or after a restore. `address` is this machine's own.
     """
 
     api: UnitApi
@@ -71,6 +31,8 @@ class Host:
     folders: Folders
     outcomes: OutcomeFolder
     desk: Desk
+    venvs: Venvs
+    address: str
 
     async def call(self, call: Callable[[int], Awaitable[T]], *, what: str) -> T:
         """Call with the lease's token until the server answers; raises the `errors.Error` that is its answer."""

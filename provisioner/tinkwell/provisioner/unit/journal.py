@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from tinkwell.client import errors
 from tinkwell.client.unit.model import UnitLogLine
 from tinkwell.core.unit import limit
-from tinkwell.provisioner.unit.attempt import Refused
+from tinkwell.provisioner.unit.attempt.world import Refused
 
 logger = logging.getLogger(__name__)
 

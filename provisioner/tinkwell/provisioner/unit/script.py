@@ -15,13 +15,14 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from tinkwell.core.unit import limit
 from tinkwell.provisioner.runtime.process import identity, offspring
+from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.state_dir import state_dir
 
 # How long a script has after SIGTERM before it is killed.
@@ -32,7 +33,7 @@ KILL_SECONDS = 10.0
 _CHUNK_BYTES = 64 * 1024
 # No character has more bytes than four.
 _LINE_CHARACTERS = limit.LOG_LINE_BYTES // 4
-_WAIT = 'read -r _ && exec "$0" </dev/null'
+_WAIT = 'read -r _ && exec "$0" "$@" </dev/null'
 
 # Hears a line, and from which stream it comes: STDOUT or STDERR.
 Hear = Callable[[str, str], Awaitable[None]]
@@ -40,11 +41,15 @@ Hear = Callable[[str, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a script has ended: with a code, or by a signal, 0 for none; `is_late` where that was for its deadline."""
+    """How a program has ended: with a code, or by a signal, 0 for none.
+
+    `is_late` where that was for its deadline, and `is_stopped` where somebody had asked for it.
+    """
 
     code: int = 0
     signal: int = 0
     is_late: bool = False
+    is_stopped: bool = False
 
     @property
     def is_success(self) -> bool:
@@ -54,13 +59,19 @@ class Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A script to run: its file, environment and working folder, and the file that gets the name of its process."""
+    """A program of a charm to run: its arguments, environment and working folder.
 
-    path: Path
+    `record` gets the name of its process. `account` is whom it runs as, None for the agent's own. Setting `stop` ends
+    it.
+    """
+
+    argv: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
     record: Path
     timeout_seconds: float
+    account: Account | None = None
+    stop: asyncio.Event | None = None
 
     async def run(self, hear: Hear) -> Ending:
         """Run it to its end. Cancelling ends it as the deadline does. Raises `OSError` where it does not start."""
@@ -68,9 +79,9 @@ class Script:
         try:
             await asyncio.to_thread(state_dir.write_file, self.record, process.name)
             async with asyncio.TaskGroup() as group:
-                readers = [group.create_task(read, name=f"output of {self.path.name}") for read in process.reads(hear)]
+                readers = [group.create_task(read, name=f"output of {self.argv[0]}") for read in process.reads(hear)]
                 process.begin()
-                if is_late := not await process.has_ended(self.timeout_seconds):
+                if not (has_ended := await process.has_ended(self.timeout_seconds, self.stop)):
                     await process.end()
                 await asyncio.wait(readers, timeout=OUTPUT_SECONDS)
                 for reader in readers:
@@ -81,7 +92,9 @@ class Script:
             process.reap()
             raise
         code = process.reap()
-        return Ending(code=max(code, 0), signal=max(-code, 0), is_late=is_late)
+        is_stopped = not has_ended and self.stop is not None and self.stop.is_set()
+        is_late = not has_ended and not is_stopped
+        return Ending(code=max(code, 0), signal=max(-code, 0), is_late=is_late, is_stopped=is_stopped)
 
 
 class _Process:
@@ -89,13 +102,16 @@ class _Process:
 
     def __init__(self, script: Script) -> None:
         self._popen = subprocess.Popen(  # noqa: S603  (what it runs is what charms are for)
-            ["/bin/sh", "-c", _WAIT, str(script.path)],
+            ["/bin/sh", "-c", _WAIT, *script.argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=script.folder,
             env=script.environment,
             process_group=0,
+            user=None if script.account is None else script.account.uid,
+            group=None if script.account is None else script.account.gid,
+            extra_groups=None if script.account is None else script.account.groups,
         )
         self.name = identity.of(self._popen.pid)
         self._handle = os.pidfd_open(self._popen.pid)
@@ -115,14 +131,16 @@ class _Process:
             pipe.write(b"\n")
             pipe.flush()
 
-    async def has_ended(self, seconds: float) -> bool:
-        """Wait for its end for so long, and say whether it has come."""
+    async def has_ended(self, seconds: float, stop: asyncio.Event | None = None) -> bool:
+        """Wait for its end for so long, or until `stop` is set, and say whether it has come."""
+        waiting = [asyncio.ensure_future(each.wait()) for each in (self._is_dead, stop) if each is not None]
         try:
-            async with asyncio.timeout(seconds):
-                await self._is_dead.wait()
-        except TimeoutError:
-            return False
-        return True
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        return self._is_dead.is_set()
 
     async def end(self) -> None:
         """Ask it to end, and kill it where it does not; waits for its death."""

@@ -8,10 +8,9 @@ import asyncio
 import contextlib
 import logging
 
-from tinkwell.client import backoff, errors
+from tinkwell.client import backoff, errors, retry
 from tinkwell.client.unit.grant import NoEvent, NoEventReason
-from tinkwell.provisioner.queue import retry
-from tinkwell.provisioner.unit import execution, script
+from tinkwell.provisioner.unit import ending, execution, script
 from tinkwell.provisioner.unit.folder import UnitFolder
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host
@@ -74,15 +73,15 @@ class Unit:
 
     async def _first(self) -> Granted | NoEvent:
         """Send what a former attempt has come to, and ask what is next."""
-        outcome = await asyncio.to_thread(self._host.outcomes.find, self._id)
+        outcome = await ending.find(self._host, self._id)
         if outcome is not None:
             try:
-                return await execution.commit(self._host, outcome)
+                return await ending.commit(self._host, outcome)
             except errors.Error as error:
                 # Whatever has become of that event, the next answer says how the unit is.
                 if isinstance(error, retry.HOPELESS):
                     raise
-        return await execution.next_event(self._host, self._id)
+        return await ending.next_event(self._host, self._id)
 
     async def _carry_out(self, granted: Granted) -> Granted | NoEvent:
         """Run an attempt, and end it where the unit is gone meanwhile. A commit that is refused leads to a new look."""
@@ -94,8 +93,12 @@ class Unit:
             if not working.done():
                 return looking.result()
             return working.result()
-        except execution.ENDED:
-            return await execution.next_event(self._host, self._id)
+        except ending.ENDED:
+            return await ending.next_event(self._host, self._id)
+        except asyncio.CancelledError:
+            await _cancel(looking, working)
+            await ending.hand_back(self._host, granted)
+            raise
         finally:
             await _cancel(looking, working)
             if self._has_looked:
@@ -110,7 +113,7 @@ class Unit:
             self._woken.clear()
             self._has_looked = True
             try:
-                following = await execution.next_event(self._host, self._id)
+                following = await ending.next_event(self._host, self._id)
             except errors.Error as error:
                 if isinstance(error, retry.HOPELESS):
                     raise

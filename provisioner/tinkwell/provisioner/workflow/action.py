@@ -13,15 +13,14 @@ import logging
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
+from tinkwell.client.lease import keeper as lease
 from tinkwell.client.workflow.model import Action, LogLine, Report, Reported
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.core.workflow import hook
 from tinkwell.provisioner.agent.job import Fate, Outcome, Permit, Receipt, Refusal
 from tinkwell.provisioner.agent.run_spec import Work, fields
-from tinkwell.provisioner.lease import keeper as lease
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import output, port
 from tinkwell.provisioner.workflow import reporter, shared_document, workflow_folder
 

@@ -30,7 +30,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Container, Iter
 from contextlib import AbstractAsyncContextManager
 from typing import NoReturn, Protocol, assert_never
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action, Unfinished
 from tinkwell.core.event.kinds import EventType, State
@@ -38,8 +39,7 @@ from tinkwell.core.value.run_key import RunKind
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.agent import agent
 from tinkwell.provisioner.lease import run_claim
-from tinkwell.provisioner.lease.keeper import Keeper
-from tinkwell.provisioner.queue import delay_queue, recent_set, retry, work_queue
+from tinkwell.provisioner.queue import delay_queue, recent_set, work_queue
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.workflow import (
     admission,

@@ -21,12 +21,12 @@ import math
 from collections import OrderedDict
 from typing import NoReturn, Protocol
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Expired
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.workflow.deadline import GRACE_SECONDS
-from tinkwell.provisioner.queue import retry, work_queue
+from tinkwell.provisioner.queue import work_queue
 
 logger = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Action
 from tinkwell.core.event.kinds import EventType, State
@@ -21,7 +22,6 @@ from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.provisioner.agent import agent, run_spec
 from tinkwell.provisioner.agent.job import Job
 from tinkwell.provisioner.agent.run_state import RunState
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.queue import delay_queue
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.workflow import (

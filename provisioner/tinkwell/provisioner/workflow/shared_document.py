@@ -17,12 +17,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.workflow.model import Action, Document
 from tinkwell.core.value.run_key import RunKey
 from tinkwell.core.workflow import handover
 from tinkwell.provisioner.agent.run_spec import fields
-from tinkwell.provisioner.queue import retry
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.state_dir import document
 from tinkwell.provisioner.workflow import workflow_folder

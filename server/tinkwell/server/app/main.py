@@ -214,7 +214,15 @@ class _Server:
             workflows=workflow.machines,
             operations=release.operations,
         )
-        self._units = UnitRooms(database, self._log.watches, watches, lease_seconds=settings.lease_seconds)
+        self._units = UnitRooms(
+            database,
+            self._log.watches,
+            watches,
+            secrets,
+            lease_seconds=settings.lease_seconds,
+            allows_commands=settings.allow_exec,
+        )
+        lease.service.on_end.append(self._units.agents.hand_back)
         event = EventRoom(database, watches)
         self._rooms: Sequence[Room] = (hardware, template, workflow, release, lease, *self._units.rooms, event)
         self._tink: Edge | None = None
@@ -310,7 +318,8 @@ class _Server:
 
     def _create(self, calls: CallMetrics, options: Sequence[tuple[str, int]]) -> grpc.aio.Server:
         tokens = {name: token.get_secret_value() for name, token in self._settings.tokens.items()}
-        around = interceptor.CallInterceptor(auth.Authenticator(tokens), calls)
+        authenticator = auth.Authenticator(tokens, self._settings.roles)
+        around = interceptor.CallInterceptor(authenticator, calls)
         server = grpc.aio.server(interceptors=[around], options=options)
         for room in self._rooms:
             room.add_to(server)

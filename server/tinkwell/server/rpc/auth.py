@@ -1,9 +1,11 @@
-"""Who calls. Where tokens are configured each caller must bear one; elsewhere callers may name themselves.
+"""Who calls. Where tokens are configured each caller must bear one, and has the role of its owner; elsewhere callers
+may name themselves, and each is an admin.
 
 Only health checks are open to everybody: whoever makes them, such as a load balancer, often cannot bear a token.
 
-The interceptor hands the caller's name to the servicers with the context of the call, since the generated methods have
-no parameter for it; they read it by `actor` and pass it on as an argument.
+The interceptor hands the caller to the servicers with the context of the call, since the generated methods have no
+parameter for it; they read his name by `actor` and pass it on as an argument. `caller` has his role as well, for what
+`access` cannot tell by the method.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 
 from tinkwell.core import errors
+from tinkwell.core.access import Caller, Role
 
 ANONYMOUS = "anonymous"
 MAX_ACTOR_CHARACTERS = 100
@@ -24,20 +27,22 @@ class Unauthenticated(errors.TinkwellError):
 
 
 class Authenticator:
-    """Tells callers apart by their bearer tokens, given as a mapping from the caller's name to its token."""
+    """Tells callers apart by their bearer tokens, given by name like their roles; who is given none is an admin."""
 
-    def __init__(self, tokens: Mapping[str, str]) -> None:
+    def __init__(self, tokens: Mapping[str, str], roles: Mapping[str, Role] | None = None) -> None:
         # Digests are of one length, so that comparing them tells nothing about the length of a token.
         self._digests = {name: _digest(token) for name, token in tokens.items()}
+        self._roles = roles or {}
 
-    def authenticate(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> str:
+    def authenticate(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         """Return who makes a call of the method, such as `/tinkwell.api.v1.HardwareService/Push`."""
         if method.lstrip("/").startswith(_OPEN_SERVICES):
-            return ANONYMOUS
+            return Caller(ANONYMOUS, Role.READER)
         values = list(metadata)
         if self._digests:
-            return self._bearer(_single(values, "authorization"))
-        return _checked_actor(_single(values, "x-tinkwell-actor"))
+            name = self._bearer(_single(values, "authorization"))
+            return Caller(name, self._roles.get(name, Role.ADMIN))
+        return Caller(_checked_actor(_single(values, "x-tinkwell-actor")))
 
     def _bearer(self, authorization: str | None) -> str:
         if authorization is None:
@@ -55,18 +60,23 @@ class Authenticator:
 class CallContext:
     """gRPC's context of a call, and who makes the call."""
 
-    def __init__(self, context: object, actor: str) -> None:
+    def __init__(self, context: object, caller: Caller) -> None:
         self._context = context
-        self.actor = actor
+        self.caller = caller
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._context, name)
 
 
 def actor(context: object) -> str:
+    """Return the name of who makes the call of this context."""
+    return caller(context).name
+
+
+def caller(context: object) -> Caller:
     """Return who makes the call of this context, which is the one that the interceptor has passed to the handler."""
     assert isinstance(context, CallContext)
-    return context.actor
+    return context.caller
 
 
 def _digest(token: str) -> bytes:

@@ -1,9 +1,9 @@
-"""Around every call: the caller is known, the request is decoded, errors become statuses, calls are counted.
+"""Around every call: callers are known and may make it, requests are read, errors become statuses, calls are counted.
 
 Handlers of all four kinds are wrapped once for each method. The wrapped ones take and give bytes as gRPC sees them:
 
-    bytes ──▶ authenticate ──▶ decode ──▶ handler ──▶ encode ──▶ bytes
-                 └────────────────┴──────────┴── any error ──▶ status with details
+    bytes ──▶ authenticate, may he? ──▶ decode, may he? ──▶ handler ──▶ encode ──▶ bytes
+                   └─────────────────────────┴───────────────────┴── any error ──▶ status with details
 
 A handler that streams responses is iterated here and written by hand, because gRPC leaves the generator of a cancelled
 call to the garbage collector, and what the handler holds must be freed when the call ends.
@@ -24,7 +24,7 @@ from google.rpc import status_pb2
 from grpc_status import rpc_status
 
 from tinkwell.core import errors
-from tinkwell.server.rpc import auth, decode, metric, status
+from tinkwell.server.rpc import access, auth, decode, metric, status
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def serve(received: Any, context: Context) -> Any:
             async def work(known: auth.CallContext) -> Any:
                 async with asyncio.timeout(timeout_seconds):
-                    return await handle(receive(received), known)
+                    return await handle(_checked(method, receive(received), known), known)
 
             return await self._guard(method, context, work)
 
@@ -136,7 +136,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         async def serve(received: Any, context: Context) -> None:
             def work(known: auth.CallContext) -> Awaitable[None]:
-                responses: Any = handle(receive(received), known)
+                responses: Any = handle(_checked(method, receive(received), known), known)
                 # A handler that can be awaited writes its responses itself.
                 return responses if inspect.isawaitable(responses) else send(responses, context)
 
@@ -147,8 +147,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     async def _guard(self, method: str, context: Context, work: Callable[[auth.CallContext], Awaitable[T]]) -> T:
         with self._metrics.call(method) as outcome:
             try:
-                actor = self._authenticator.authenticate(method, context.invocation_metadata() or ())
-                answer = await work(auth.CallContext(context, actor))
+                caller = self._authenticator.authenticate(method, context.invocation_metadata() or ())
+                access.check(method, caller)
+                answer = await work(auth.CallContext(context, caller))
             except grpc.aio.AbortError:
                 # The handler chose its status itself.
                 outcome.code = _code(context.code())
@@ -163,6 +164,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 return answer
         # A client that reads nothing receives this late or never. By now that costs nothing but this task.
         return await _abort(context, refusal)
+
+
+def _checked(method: str, request: T, known: auth.CallContext) -> T:
+    """Return a request that the caller may make; raises `errors.NotAllowed`."""
+    access.check_request(method, known.caller, request)
+    return request
 
 
 async def write(context: Context, response: protobuf.Message | bytes, timeout_seconds: float | None) -> None:

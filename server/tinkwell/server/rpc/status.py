@@ -35,6 +35,7 @@ CODES: Mapping[type[errors.TinkwellError], tuple[grpc.StatusCode, _Reason.ValueT
     errors.LeaseHeld: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_HELD),
     errors.LeaseLost: (_Code.FAILED_PRECONDITION, _Reason.ERROR_REASON_LEASE_LOST),
     errors.WrongWorker: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_WRONG_WORKER),
+    errors.NotAllowed: (_Code.PERMISSION_DENIED, _Reason.ERROR_REASON_NOT_ALLOWED),
     errors.ChartInvalid: (_Code.INVALID_ARGUMENT, _Reason.ERROR_REASON_CHART_INVALID),
     errors.CharmRefused: (_Code.INVALID_ARGUMENT, _Reason.ERROR_REASON_CHARM_REFUSED),
     errors.CommitRefused: (_Code.INVALID_ARGUMENT, _Reason.ERROR_REASON_COMMIT_REFUSED),
@@ -115,14 +116,20 @@ def _metadata(error: errors.TinkwellError) -> dict[str, str]:
             return {"subject": error.subject, _held_key(error.kind): error.id}
         case errors.IllegalTransition() | errors.LeaseLost() | errors.SecretsDisabled() | errors.ChartUnknown():
             return {"subject": error.subject}
-        case errors.WrongWorker():
-            return {"worker_id": error.worker_id, "expected": error.expected}
+        case errors.WrongWorker() | errors.NotAllowed():
+            return _about_caller(error)
         case errors.Compacted():
             return {"revision": str(error.revision), "oldest_revision": str(error.oldest_revision)}
         case errors.OtherHistory():
             return {"history_id": error.history_id}
         case _:
             return {}
+
+
+def _about_caller(error: errors.WrongWorker | errors.NotAllowed) -> dict[str, str]:
+    if isinstance(error, errors.WrongWorker):
+        return {"worker_id": error.worker_id, "expected": error.expected}
+    return {"role": error.role} if error.role else {}
 
 
 def _held_key(kind: str) -> str:

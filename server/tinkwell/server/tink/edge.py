@@ -14,6 +14,7 @@ from tinkwell.api.tink import (
     workflow_pb2,
     workflow_pb2_grpc,
 )
+from tinkwell.core.access import Caller
 from tinkwell.server.hardware.service.operations import HardwareService
 from tinkwell.server.log.watching import WatchService
 from tinkwell.server.rpc import auth, interceptor, reflection
@@ -48,9 +49,9 @@ class Everybody(auth.Authenticator):
     def __init__(self) -> None:
         super().__init__({})
 
-    def authenticate(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> str:
-        """Return the one name that all callers have."""
-        return ACTOR
+    def authenticate(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
+        """Return the one name that all callers have, who may do all that there is on this port."""
+        return Caller(ACTOR)
 
 
 class Edge:

@@ -9,6 +9,8 @@ from tinkwell.api.v1 import (
     application_service_pb2_grpc,
     namespace_service_pb2,
     namespace_service_pb2_grpc,
+    secret_service_pb2,
+    secret_service_pb2_grpc,
     unit_service_pb2,
     unit_service_pb2_grpc,
 )
@@ -16,8 +18,10 @@ from tinkwell.server.database.database import Database
 from tinkwell.server.log.watching import WatchService
 from tinkwell.server.rpc.room import Room
 from tinkwell.server.rpc.watch.watch import Watches
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.api.agent_servicer import UnitServicer
 from tinkwell.server.unit.api.log_feed import LogFeed
+from tinkwell.server.unit.api.secret_servicer import SecretServicer
 from tinkwell.server.unit.api.servicer import ApplicationServicer, NamespaceServicer
 from tinkwell.server.unit.service.agent.service import AgentService
 from tinkwell.server.unit.service.request.service import ApplicationService
@@ -29,17 +33,30 @@ _LONGEST_ROUND_SECONDS = 5.0
 class UnitRooms:
     """Applications, namespaces and units over gRPC: one room for each service."""
 
-    def __init__(self, database: Database, log: WatchService, watches: Watches, *, lease_seconds: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        log: WatchService,
+        watches: Watches,
+        sealing: SecretService,
+        *,
+        lease_seconds: float,
+        allows_commands: bool,
+    ) -> None:
         self.agents = AgentService(
             database,
             interval_seconds=min(lease_seconds / 3, _LONGEST_ROUND_SECONDS),
+            sealing=sealing,
         )
         self._feed = LogFeed(log, self.agents.wakes)
-        self.applications = ApplicationService(database, self.agents.reaping.run)
+        self.applications = ApplicationService(
+            database, self.agents.reaping.run, sealing=sealing, allows_commands=allows_commands
+        )
         self.agents.rounds.others.append(self.applications.removing.force_due)
         self.rooms: Sequence[Room] = (
             _ApplicationRoom(self.applications, watches),
             _NamespaceRoom(self.applications, watches),
+            _SecretRoom(self.applications, watches),
             _AgentRoom(self.agents),
         )
 
@@ -74,6 +91,16 @@ class _NamespaceRoom(Room):
             NamespaceServicer(service.namespaces, watches),
         )
         super().__init__(namespace_service_pb2.DESCRIPTOR.services_by_name["NamespaceService"].full_name, add)
+
+
+class _SecretRoom(Room):
+    """SecretService."""
+
+    def __init__(self, service: ApplicationService, watches: Watches) -> None:
+        add = functools.partial(
+            secret_service_pb2_grpc.add_SecretServiceServicer_to_server, SecretServicer(service.secrets, watches)
+        )
+        super().__init__(secret_service_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name, add)
 
 
 class _AgentRoom(Room):

@@ -11,9 +11,10 @@ import pytest
 from support.together import together
 from support.waiting import eventually
 from tinkwell.client import Client, State
+from tinkwell.client.lease import keeper
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.agent import reboot as boot
-from tinkwell.provisioner.lease import keeper, run_claim
+from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.runtime.process import runtime as process
 from tinkwell.provisioner.state_dir import state_dir as state
 from tinkwell.provisioner.workflow import driver

@@ -12,9 +12,9 @@ from unit.provisioner.stage import Claims
 from support.together import together
 from support.waiting import eventually
 from tinkwell.client import Client, State
+from tinkwell.client.lease import keeper
 from tinkwell.core.event.kinds import EventType
 from tinkwell.core.value.run_key import RunKey
-from tinkwell.provisioner.lease import keeper
 from tinkwell.provisioner.workflow import driver
 
 TEMPLATE = """\

@@ -4,7 +4,9 @@ import grpc
 
 from support import edge
 from support.unit_site import Site, bag
+from tinkwell.api.v1 import application_service_pb2 as application_pb
 from tinkwell.api.v1 import unit_service_pb2 as pb
+from tinkwell.server.unit.service.agent import overdue
 
 IN_ERROR = pb.NO_EVENT_REASON_IN_ERROR
 
@@ -26,7 +28,33 @@ async def test_a_failed_event_waits_and_is_tried_again(site: Site) -> None:
     assert (again.kind, again.attempt, again.ordinal) == ("install", 2, 1)
     await agent.commit(unit)
     assert (await site.told(unit))[0] == "install COMMITTED"
-    assert await site.sql.fetchval("SELECT status_name FROM unit") == "maintenance"
+    assert await site.sql.fetchval("SELECT status_name FROM unit") == "waiting"
+
+
+async def test_what_a_charm_says_of_itself_is_kept_while_its_unit_is_in_error(site: Site) -> None:
+    async def shown() -> tuple[str, str]:
+        return tuple(await site.sql.fetchrow("SELECT status_name, status_message FROM unit"))
+
+    async def say(name: str, message: str) -> None:
+        status = application_pb.UnitStatus(name=name, message=message)
+        await agent.stub.SetStatus(pb.SetStatusRequest(lease_token=agent.token, unit_id=unit, status=status))
+
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    agent = await site.agent()
+    await agent.next(unit)
+    await say("blocked", "no disk")
+    await agent.fail(unit, "exit 1")
+    assert await shown() == ("error", "install: exit 1")
+    await site.retry_now()
+    await agent.next(unit)
+    assert await shown() == ("blocked", "no disk")
+    await agent.fail(unit, "exit 2")
+    await say("maintenance", "copying")
+    assert await shown() == ("error", "install: exit 2")
+    await site.retry_now()
+    await agent.next(unit)
+    assert await shown() == ("maintenance", "copying")
 
 
 async def test_where_nothing_is_retried_a_failed_event_waits_for_somebody(site: Site) -> None:
@@ -90,6 +118,55 @@ async def test_an_agent_that_comes_back_makes_the_lost_attempt_again(site: Site)
     third = await site.agent()
     assert (await third.next(unit)).none.reason == IN_ERROR
     assert await site.told(unit) == ["install ERROR"]
+
+
+async def test_an_agent_that_stops_in_order_loses_nothing(site: Site) -> None:
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    for attempt in (1, 2):
+        agent = await site.agent()
+        assert (await agent.next(unit)).grant.event.attempt == attempt
+        assert (await agent.fail(unit, is_handed_back=True)).none.reason == pb.NO_EVENT_REASON_NOTHING_DUE
+    for attempt in (3, 4):
+        agent = await site.agent()
+        assert (await agent.next(unit)).grant.event.attempt == attempt
+        await site.stop(agent)
+    # What is lost counts still.
+    for attempt in (5, 6):
+        agent = await site.agent()
+        assert (await agent.next(unit)).grant.event.attempt == attempt
+    last = await site.agent()
+    assert (await last.next(unit)).none.reason == IN_ERROR
+
+
+async def test_an_attempt_that_its_agent_does_not_end_is_ended_after_its_deadline(site: Site) -> None:
+    async def late(seconds: float) -> None:
+        await site.sql.execute(
+            "UPDATE unit_event SET deadline_at = clock_timestamp() - make_interval(secs => $1)", seconds
+        )
+        await site.service.rounds.run_once()
+
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    agent = await site.agent()
+    await agent.next(unit)
+    await late(overdue.GRACE_SECONDS - 10)
+    assert await site.told(unit) == ["install RUNNING"]
+    # Of an agent that is not alive the outcome may still be told.
+    await site.kill(agent)
+    await late(overdue.GRACE_SECONDS + 1)
+    assert await site.told(unit) == ["install RUNNING"]
+    again = await site.agent()
+    await again.next(unit)
+    await late(overdue.GRACE_SECONDS + 1)
+    assert await site.told(unit) == ["install ERROR"]
+    status = await site.sql.fetchval("SELECT status_message FROM unit")
+    assert status == "install: it took longer than 3,600 s, and its agent did not end it"
+    told = await edge.refused(site.stub.CommitEvent(again.committing(unit)))
+    assert (told.reason, told.message) == (
+        "ILLEGAL_TRANSITION",
+        f"unit event {again.grants[unit].event.id}: this attempt at it has failed already",
+    )
 
 
 async def test_the_outcome_of_an_attempt_is_heard_from_who_comes_back(site: Site) -> None:

@@ -1,7 +1,10 @@
 """An application has at most one leader, whose term ends with its agent's lease and a while."""
 
+import asyncio
+
 from support import edge
 from support.unit_site import Agent, Site, bag
+from support.waiting import eventually
 from tinkwell.api.v1 import application_service_pb2 as application_pb
 from tinkwell.api.v1 import unit_service_pb2 as pb
 
@@ -155,3 +158,25 @@ async def test_the_leader_step_of_a_setup_comes_also_from_who_takes_it_over(site
     await site.kill(former, ago_seconds=60)
     other = await site.agent("two", "two")
     assert (await other.next(unit)).grant.event.kind == "leader-elected"
+
+
+async def test_who_was_elected_waits_for_the_application_before_it_holds_its_unit(site: Site) -> None:
+    await site.rows.application("web")
+    unit = await site.rows.unit("web")
+    agent = await site.agent()
+    await agent.next(unit)
+    assert (await agent.commit(unit)).none.due_in_seconds == 0
+    assert (await agent.next(unit)).grant.event.kind == "leader-elected"
+    # Its term is over before it says that it has heard of it.
+    await site.sql.execute("UPDATE application SET leader = NULL")
+    async with site.sql.transaction():
+        await site.sql.execute("SELECT FROM application FOR NO KEY UPDATE")
+        committing = asyncio.ensure_future(agent.commit(unit))
+
+        async def waits() -> bool:
+            return bool(await site.sql.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"))
+
+        await eventually(waits)
+        await site.sql.execute("SELECT FROM unit FOR NO KEY UPDATE NOWAIT")
+    await committing
+    assert (await site.told(unit))[1] == "leader-elected COMMITTED"

@@ -93,6 +93,41 @@ async def test_it_is_said_that_no_agent_has_the_charm(site: Site) -> None:
     assert found.advice == "start one that does"
 
 
+async def test_what_follows_an_upgrade_is_explained_by_it(site: Site) -> None:
+    await site.deploy(WEB, "web")
+    agent = await site.agent()
+    await site.run(agent, "web/0")
+    newer = await site.charm(f"{WEB}summary: newer\n")
+    await site.apps.Refresh(pb.RefreshRequest(application="web", charm=newer.digest))
+    unit_id = (await site.unit("web/0")).id
+    await agent.next(unit_id)
+    await agent.commit(unit_id)
+    found = await explain(site, "web/0")
+    assert "config-changed" in found.sentence
+    assert [each.sentence for each in found.causes] == [f"its application has another charm, {newer.digest[:19]}…"]
+
+
+async def test_a_unit_that_no_agent_has_begun_with_says_whether_one_takes_it(site: Site) -> None:
+    await site.deploy(WEB, "web")
+    assert not (await site.unit("web/0")).is_agent_alive
+    agent = await site.agent()
+    assert (await site.unit("web/0")).is_agent_alive
+    assert (await explain(site, "web/0")).sentence == "web/0 is about to run install"
+    await site.sql.execute("UPDATE lease SET expires_at = clock_timestamp() WHERE token = $1", agent.token)
+    assert (await explain(site, "web/0")).sentence == "web/0 waits for an agent that takes scripts charms anywhere"
+
+
+async def test_an_event_says_whose_it_is_and_what_has_made_it_due(site: Site) -> None:
+    await related(site)
+    unit = await site.unit("web/0")
+    first, *_, last = [each async for each in site.apps.ListEvents(pb.ListUnitEventsRequest(unit="web/0"))][::-1]
+    for each in (first, last):
+        assert (each.namespace, each.application_id, each.unit_id) == ("default", unit.application_id, unit.id)
+        assert each.created_at.ToDatetime() <= each.updated_at.ToDatetime()
+    assert not first.HasField("cause")
+    assert (last.cause.type, last.cause.id) == ("RELATION", "1")
+
+
 async def test_a_unit_that_was_told_everything_is_settled(site: Site) -> None:
     agent = await related(site)
     request = pb.ListUnitsRequest(with_settled=True)

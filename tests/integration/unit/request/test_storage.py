@@ -1,4 +1,4 @@
-"""Attach and Detach: instances given to units and taken from them, and what their charm allows."""
+"""Attach, Detach and RemoveStorage: instances given to units and taken from them, and what their charm allows."""
 
 from support.application_site import MACHINES, PG, WEB, Site, refusal
 from tinkwell.api.v1 import application_service_pb2 as pb

@@ -180,6 +180,31 @@ DHCP = {"mac": "52:54:00:10:00:03", "hostname": "sm01"}
         ),
         (ResourceType.CHARM, EventType.CREATED, {"name": "web", "digest": "sha256:1"}, "web sha256:1"),
         (
+            ResourceType.UNIT_EVENT,
+            EventType.UNIT_EVENT_STARTED,
+            {"unit": "web/0", "kind": "secret-rotate", "ordinal": 9, "secret": {"id": "c8rk", "revision": 0}},
+            "web/0 #9 secret-rotate (c8rk)",
+        ),
+        (
+            ResourceType.SECRET,
+            EventType.UPDATED,
+            {"name": "c8rk", "owner": "web/0", "label": "root", "latest": 3},
+            "c8rk (root) of web/0 revision 3",
+        ),
+        (ResourceType.SECRET, EventType.CREATED, {"name": "c8rk", "owner": "", "latest": 1}, "c8rk revision 1"),
+        (
+            ResourceType.TASK,
+            EventType.TASK_FAILED,
+            {"unit": "web/0", "name": "backup", "state": "FAILED", "message": "exit 1"},
+            "web/0 backup FAILED exit 1",
+        ),
+        (
+            ResourceType.TASK,
+            EventType.UPDATED,
+            {"unit": "web/0", "name": "", "state": "RUNNING", "cancelled": True},
+            "web/0 command RUNNING cancel requested",
+        ),
+        (
             ResourceType.RELEASE,
             EventType.RELEASE_DEPLOYED,
             {"namespace": "default", "name": "shop", "state": "DEPLOYED", "revision": 4},

@@ -1,5 +1,6 @@
 """The commands for applications."""
 
+import json
 import threading
 from pathlib import Path
 
@@ -27,6 +28,30 @@ def test_the_status_of_a_failure_says_why_and_where_to_look(deployed: Site) -> N
     assert "config-changed" in units
     assert "error   exit 1, again in " in units
     assert "see tinkwell unit explain web/0" in units
+
+
+def test_machines_are_named_by_their_hostnames_and_addresses(site: Site) -> None:
+    machine = {
+        "id": "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11",
+        "network": {"interfaces": [{"dhcp": {"mac": "52:54:00:10:00:03", "hostname": "rack1-node03"}}]},
+    }
+    site.cli.ok("hardware", "push", "-", stdin=json.dumps(machine))
+    said = site.cli.ok("app", "deploy", "web", site.web, "--to", "rack1-node03").splitlines()[-1]
+    assert said.startswith(f"web/0 waits for an agent of machine {machine['id']}; start tinkwell provisioner")
+    site.cli.ok("unit", "add", "web", "--to", "52:54:00:10:00:03")
+    _, units, *_ = site.cli.ok("app", "status", "web").split("\n\n")
+    _, *rows = units.splitlines()
+    assert [row.split()[:2] for row in rows] == [["web/0", "rack1-node03"], ["web/1", "rack1-node03"]]
+    assert all("waits for an agent of machine rack1-node03" in row for row in rows)
+    assert site.cli.json("unit", "status", "web/1")["machine"] == machine["id"]
+    refused = site.cli.fails("unit", "add", "web", "--to", "rack9")
+    assert refused.startswith("Error: no machine has the hostname rack9; give its id")
+
+
+def test_a_deployment_says_what_its_units_wait_for(site: Site) -> None:
+    _, said = site.cli.ok("app", "deploy", "web", site.web).splitlines()
+    assert said.startswith("web/0 waits for a machine: no agent that is alive takes scripts charms; start ")
+    assert "waits for a machine" in site.cli.ok("app", "status", "web")
 
 
 def test_the_status_as_json_has_all_parts(deployed: Site) -> None:

@@ -98,7 +98,11 @@ def test_an_audit_finds_nothing_wrong_with_what_has_happened(deployed: Site) -> 
     deployed.run()
     assert "rules over 3 lives of units" in deployed.cli.ok("unit", "audit")
     report = deployed.cli.json("unit", "audit", "web")
-    assert (report["units"], report["violations"], report["whole"]) == (3, [], True)
+    assert (report["units"], report["violations"], report["whole"]) == (2, [], True)
+    assert "rules over 1 life of units" in deployed.cli.ok("unit", "audit", "pg/0")
+    assert deployed.cli.fails("unit", "audit", "pg/0", "nope/9") == (
+        "Error: the log tells nothing of nope/9 in namespace default\n"
+    )
 
 
 def test_an_audit_convicts_an_order_that_may_not_be(deployed: Site) -> None:
@@ -125,6 +129,8 @@ def test_storage_is_attached_and_detached(deployed: Site) -> None:
     assert deployed.cli.ok("unit", "attach", "web/0", "data") == "web/0: data/0 is being attached\n"
     deployed.run()
     assert deployed.cli.json("unit", "status", "web/0")["storage"] == ["data/0"]
+    refused = deployed.cli.fails("unit", "remove-storage", "data/0")
+    assert "unit web/0 has it; detach it first" in refused
     assert "data/0: is being detached" in deployed.cli.ok("unit", "detach", "data/0")
 
 

@@ -10,8 +10,11 @@ from tinkwell.cli import main
 from tinkwell.cli.shell import command
 
 DOCS = Path(__file__).parents[4] / "docs"
-PAGES = ("unit.md", "unit-events.md", "from-juju.md", "script-charm.md", "tutorial-charm.md", "defer.md")
-GROUPS = ("app", "unit", "charm", "namespace")
+PAGES = (
+    *("unit.md", "unit-events.md", "from-juju.md", "script-charm.md", "tutorial-charm.md", "defer.md"),
+    *("actions.md", "unit-secrets.md", "ops-charm.md"),
+)
+GROUPS = ("app", "unit", "task", "secret", "charm", "namespace")
 _TYPED = re.compile(rf"(?:tinkwell )?\b({'|'.join(GROUPS)}) ([a-z]+(?:-[a-z]+)*)((?: [^`|\n]*)?)")
 
 
@@ -31,7 +34,7 @@ def test_every_command_of_a_page_is_there_with_its_options(page: str) -> None:
         assert isinstance(deferred, command.Deferred)
         loaded = deferred.component.load()
         assert isinstance(loaded, click.Group)
-        found = loaded.commands.get(name)
+        found = loaded.get_command(context, name)
         assert found is not None, f"{page}: tinkwell {group} {name}"
         known = {option for parameter in found.params for option in (*parameter.opts, *parameter.secondary_opts)}
         for option in re.findall(r"(?<!\S)--[a-z-]+", rest):

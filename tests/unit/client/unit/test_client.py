@@ -23,7 +23,7 @@ from tinkwell.client import (
 )
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.core import errors as core_errors
-from tinkwell.core.unit.kinds import EventState
+from tinkwell.core.unit.kinds import EventState, Life
 
 
 def folder(path: Path, manifest: str) -> Path:
@@ -154,6 +154,19 @@ async def test_without_retry_only_a_person_lets_an_event_go_on(server: testing.F
     waits = await client.units.next_event(agent.token, unit.id)
     assert isinstance(waits, NoEvent)
     assert (waits.reason, waits.due_in_seconds) == (NoEventReason.IN_ERROR, None)
+
+
+async def test_what_is_removed_by_force_has_its_grace(server: testing.FakeServer, client: Client) -> None:
+    await deploy(client, "pg", "web", units=2)
+    await client.applications.remove_unit("web/1", force=True, grace_seconds=60)
+    await client.applications.remove("pg", force=True, grace_seconds=90)
+    server.clock.advance(59)
+    assert (await client.applications.unit("web/1")).life is Life.DYING
+    server.clock.advance(2)
+    assert [each.name async for each in client.applications.units("web")] == ["web/0"]
+    assert (await client.applications.get("pg")).life is Life.DYING
+    server.clock.advance(30)
+    assert [each.name async for each in client.applications.units("pg")] == []
 
 
 async def test_update_status_comes_by_the_clock(server: testing.FakeServer, client: Client) -> None:

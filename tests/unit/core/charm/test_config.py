@@ -102,3 +102,18 @@ def test_another_charm_keeps_what_it_can_take() -> None:
     current: dict[str, JsonValue] = {"title": "5", "workers": 8, "ratio": 1, "debug": True}
     assert config.kept(other, current) == {"ratio": 1}
     assert config.kept(OPTIONS, current) == current
+
+
+@pytest.mark.parametrize(
+    "given", ["9m4e2mr0ui3e8a215n4g", "secret:9m4e2mr0ui3e8a215n4g", "secret://m/9m4e2mr0ui3e8a215n4g"]
+)
+def test_the_name_of_a_secret_has_one_form(given: str) -> None:
+    token = Option(name="token", type=OptionType.SECRET)
+    assert config.parse_value("token", given, token) == "secret:9m4e2mr0ui3e8a215n4g"
+    assert config.parse_value("token", "", token) == ""
+
+
+@pytest.mark.parametrize(("given", "sentence"), [("hunter2", "names no secret"), (3, "must be the name of a secret")])
+def test_what_names_no_secret_is_refused(given: JsonValue, sentence: str) -> None:
+    with pytest.raises(errors.InvalidField, match=sentence):
+        config.parse_value("token", given, Option(name="token", type=OptionType.SECRET))

@@ -7,7 +7,16 @@ import pytest
 
 from tinkwell.core import errors
 from tinkwell.core.charm import metadata
-from tinkwell.core.charm.record import Endpoint, Manifest, Option, OptionType, Role, Storage
+from tinkwell.core.charm.record import (
+    Action,
+    Endpoint,
+    Manifest,
+    Option,
+    OptionType,
+    Resource,
+    Role,
+    Storage,
+)
 from tinkwell.core.unit.kinds import CharmKind, Profile
 
 FULL = """\
@@ -36,6 +45,20 @@ config:
     title: {type: string, default: ""}
     debug: {type: boolean, default: false}
     motto: {}
+    token: {type: secret}
+actions:
+  backup:
+    description: Writes all that there is to a file.
+    params:
+      target: {type: string, description: Where to}
+      level: {type: integer, default: 1, minimum: 0, maximum: 9}
+    required: [target]
+    additionalProperties: false
+  pause: {}
+resources:
+  site: {type: file, filename: site.zip, description: The pages}
+extra-bindings:
+  admin:
 """
 
 
@@ -79,7 +102,23 @@ def test_all_fields_are_read() -> None:
             "title": Option(name="title", type=OptionType.STRING, default=""),
             "debug": Option(name="debug", type=OptionType.BOOLEAN, default=False),
             "motto": Option(name="motto", type=OptionType.STRING),
+            "token": Option(name="token", type=OptionType.SECRET),
         },
+        actions={
+            "backup": Action(
+                name="backup",
+                description="Writes all that there is to a file.",
+                parameters={
+                    "target": {"type": "string", "description": "Where to"},
+                    "level": {"type": "integer", "default": 1, "minimum": 0, "maximum": 9},
+                },
+                required=("target",),
+                is_open=False,
+            ),
+            "pause": Action(name="pause"),
+        },
+        resources={"site": Resource(name="site", filename="site.zip", description="The pages")},
+        bindings=("admin",),
     )
 
 
@@ -104,10 +143,18 @@ def test_metadata_and_config_of_juju_are_read_together() -> None:
     files = {
         "metadata.yaml": "name: web\nmaintainer: ann\nseries: [jammy]\nsubordinate: false\ntags: [misc]\n",
         "config.yaml": "options:\n  workers: {type: int}\n",
+        "actions.yaml": "pause: {description: Stops it}\n",
     }
     found, warnings = metadata.read_manifest(files)
-    assert found == Manifest(name="web", options={"workers": Option(name="workers", type=OptionType.INT)})
+    assert found == Manifest(
+        name="web",
+        kind=CharmKind.OPS,
+        profile=Profile.JUJU,
+        options={"workers": Option(name="workers", type=OptionType.INT)},
+        actions={"pause": Action(name="pause", description="Stops it")},
+    )
     assert not warnings
+    assert metadata.from_json(found.as_json()) == found
 
 
 def test_charmcraft_holds_both_with_what_it_builds_by() -> None:
@@ -115,6 +162,18 @@ def test_charmcraft_holds_both_with_what_it_builds_by() -> None:
     found, warnings = metadata.read_manifest({"charmcraft.yaml": text, "config.yaml": "options: {b: {}}"})
     assert [*found.options] == ["a"]
     assert not warnings
+
+
+def test_what_belongs_into_another_file_of_juju_is_a_warning() -> None:
+    _, warnings = metadata.read_manifest({"metadata.yaml": "name: web\nactions: {a: {}}\n"})
+    assert warnings == ("metadata.yaml: actions is not read there; write it into actions.yaml",)
+
+
+@pytest.mark.parametrize(
+    "given", ["[juju >= 3.1]", "[juju > 3.6.8, juju<4]", "[{any-of: [k8s-api, juju >= 3]}]", "[juju == 3.6.9]"]
+)
+def test_what_a_charm_may_assume(given: str) -> None:
+    assert not warned(f"name: web\nassumes: {given}")
 
 
 def test_our_own_file_comes_first() -> None:
@@ -129,13 +188,20 @@ def test_our_own_file_comes_first() -> None:
     [
         ("colour: red", "charm.yaml: colour is not a field that is known here; known are "),
         ("provide: {}", "charm.yaml: provide is not a field that is known here; did you mean provides?"),
-        ("actions: {backup: {}}", "charm.yaml: actions is not a field that is known here; it is not used"),
+        (
+            "actions: {backup: {colour: red}}",
+            "charm.yaml: actions.backup.colour is not a field that is known here; known",
+        ),
+        ("payloads: {a: {type: b}}", "charm.yaml: payloads is not a field that is known here; it is not used"),
         ("requires: {db: {interface: x, tls: no}}", "charm.yaml: requires.db.tls is not a field"),
         (
             "storage: {data: {read-only: true}}",
             "charm.yaml: storage.data.read-only is not a field that is known here; it",
         ),
-        ("resources: {site: {type: file, filename: a}}", "charm.yaml: resources.site is not given to the charm; put"),
+        (
+            "resources: {site: {type: file, size: 1}}",
+            "charm.yaml: resources.site.size is not a field that is known here",
+        ),
         ("config: {options: {a: {defualt: 1}}}", "charm.yaml: config.options.a.defualt is not a field"),
     ],
 )
@@ -173,7 +239,8 @@ BAD = [
     ("name: 5", "charm.yaml.name: line 1: must be text, and not a number; put quotes around it"),
     ("name: [web]", "must be text, and not a list"),
     # Kind, profile, texts.
-    ("name: web\nkind: ops", 'charm.yaml.kind: line 2: "ops" is not known; write native or scripts'),
+    ("name: web\nkind: ops", "charm.yaml.kind: is ops, which does not read charm.yaml; write metadata.yaml or"),
+    ("name: web\nkind: wasm", 'charm.yaml.kind: line 2: "wasm" is not known; write native or scripts'),
     ("name: web\nkind: NATIVE", "write native or scripts"),
     ("name: web\nkind: 1", "charm.yaml.kind: line 2: must be text"),
     ("name: web\nprofile: strict", '"strict" is not known; write literal or juju'),
@@ -189,13 +256,53 @@ BAD = [
     ("name: web\ntype: bundle", "must be charm; a bundle is deployed charm by charm"),
     ("name: web\nsubordinate: true", "there are no subordinates: relate two ordinary applications"),
     ("name: web\nseries: [kubernetes]", "charm.yaml.series: line 2: has kubernetes"),
-    ("name: web\nassumes: [{any-of: [juju >= 3, k8s-api]}]", "charm.yaml.assumes: line 2: has k8s-api"),
+    (
+        "name: web\nassumes: [k8s-api]",
+        "charm.yaml.assumes[0]: line 2: has k8s-api, and Tinkwell does not run workloads",
+    ),
+    ("name: web\nassumes: [juju >= 3.1, {all-of: [juju < 4, k8s-api]}]", "charm.yaml.assumes[1]: line 2: has k8s-api"),
+    (
+        "name: web\nassumes: [juju >= 4.0]",
+        "asks for juju >= 4.0, and charms run here as under Juju 3.6.9; take another",
+    ),
+    ("name: web\nassumes: [{any-of: [juju < 3, juju > 3.6.9]}]", "asks for juju < 3, and charms run here as under"),
+    ("name: web\nassumes: [gpu]", 'asks for "gpu", which Tinkwell does not have; take a charm that does without it'),
+    ("name: web\nassumes: juju >= 3", "charm.yaml.assumes: line 2: must be a list such as [juju >= 3.1], and not a"),
+    ("name: web\nassumes: [{any-of: []}]", "must be a feature such as juju >= 3.1, or one of any-of and all-of with"),
     (
         "name: web\nresources: {image: {type: oci-image}}",
         "charm.yaml.resources.image.type: line 2: is oci-image",
     ),
     ("name: web\nresources: {a: {type: magic}}", '"magic" is not known; write file'),
     ("name: web\nresources: [a]", "charm.yaml.resources: line 2: must be an object, and not a list"),
+    ("name: web\nresources: {a: {type: file, filename: ../a}}", '"../a" is not the name of a file; write it without'),
+    ("name: web\nextra-bindings: [a]", "charm.yaml.extra-bindings: line 2: must be an object, and not a list"),
+    # Actions.
+    ("name: web\nactions: [a]", "charm.yaml.actions: line 2: must be an object, and not a list"),
+    ("name: web\nactions: {Backup: {}}", '"Backup" is not a name; use a-z, 0-9'),
+    ("name: web\nactions: {juju-run: {}}", "names that begin with juju- are reserved; give the action another one"),
+    ("name: web\nactions: {a: 1}", "must be an object with description, params"),
+    ("name: web\nactions: {a: {description: 1}}", "must be text, and not a number; put quotes around it"),
+    (
+        "name: web\nactions: {a: {params: [b]}}",
+        "charm.yaml.actions.a.params: line 2: must be an object, and not a list",
+    ),
+    ("name: web\nactions: {a: {params: {b c: {}}}}", '"b c" is not the name of a parameter; use letters'),
+    ("name: web\nactions: {a: {params: {b: text}}}", "must be an object such as {type: string}, and not the text"),
+    ("name: web\nactions: {a: {params: {b: {type: int}}}}", "must be one of string, integer, number, boolean"),
+    ("name: web\nactions: {a: {params: {b: {enum: 1}}}}", "params.b.enum: line 2: must be a list of values, and not a"),
+    ("name: web\nactions: {a: {params: {b: {$ref: x}}}}", "is not followed; write the schema itself in its place"),
+    (
+        "name: web\nactions: {a: {params: {b: {items: {type: x}}}}}",
+        "params.b.items.type: line 2: must be one of string",
+    ),
+    (
+        "name: web\nactions: {a: {params: {b: {type: integer, default: '1'}}}}",
+        'params.b.default: line 2: must be a whole number, and not the text "1"',
+    ),
+    ("name: web\nactions: {a: {params: {b: {enum: [x], default: y}}}}", 'default: line 2: must be one of "x"'),
+    ("name: web\nactions: {a: {required: b}}", "charm.yaml.actions.a.required: line 2: must be a list"),
+    ("name: web\nactions: {a: {additionalProperties: 1}}", "must be true or false, and not a number"),
     # Endpoints.
     ("name: web\nprovides: [site]", "charm.yaml.provides: line 2: must be an object, and not a list"),
     ("name: web\nprovides: {Site: http}", '"Site" is not a name; use a-z, 0-9 and single - or _'),
@@ -241,7 +348,7 @@ BAD = [
         "name: web\nconfig: {options: {a: {type: list}}}",
         '"list" is not known; write one of string, int, float, boolean',
     ),
-    ("name: web\nconfig: {options: {a: {type: secret}}}", "charms have no secrets here: write string"),
+    ("name: web\nconfig: {options: {a: {type: secret, default: b}}}", "is the name of a secret, which a charm cannot"),
     (
         "name: web\nconfig: {options: {a: {type: int, default: '2'}}}",
         'a whole number, and not the text "2"; write it w',
@@ -281,14 +388,24 @@ def test_too_many_of_anything_are_refused() -> None:
     (found,) = refused({"metadata.yaml": "name: web", "config.yaml": f"options:\n{options}\n"})
     assert found.startswith("config.yaml.options: line 1")
     assert "has 1,001 options; at most 1,000 are allowed" in found
+    actions = "\n".join(f"e{number}: {{}}" for number in range(201))
+    (found,) = refused({"metadata.yaml": "name: web", "actions.yaml": actions})
+    assert "has 201 actions; at most 200 are allowed" in found
 
 
 def test_all_that_is_wrong_in_both_files_is_told_at_once() -> None:
-    found = refused({"metadata.yaml": "name: WEB\nkind: x", "config.yaml": "options: {a: {type: b}}"})
+    found = refused(
+        {
+            "metadata.yaml": "name: WEB\nkind: x",
+            "config.yaml": "options: {a: {type: b}}",
+            "actions.yaml": "b: {description: 1}",
+        }
+    )
     assert [sentence.split(":")[0] for sentence in found] == [
         "metadata.yaml.name",
         "metadata.yaml.kind",
         "config.yaml.options.a.type",
+        "actions.yaml.b.description",
     ]
 
 

@@ -13,7 +13,7 @@ from tinkwell.core import errors
 from tinkwell.core.charm import package
 from tinkwell.core.charm.package import File, NewFile
 from tinkwell.core.charm.record import Charm, Manifest
-from tinkwell.core.unit.kinds import CharmKind
+from tinkwell.core.unit.kinds import CharmKind, Profile
 
 MANIFEST = NewFile("charm.yaml", b"name: web\ncolour: red\n")
 INSTALL = NewFile("hooks/install", b"#!/bin/sh\n", is_executable=True)
@@ -75,6 +75,7 @@ def test_compressed_packages_with_folders_are_taken_too() -> None:
         archive.mkdir("hooks")
         archive.writestr("metadata.yaml", "name: web\nsummary: " + "a" * 10_000)
         archive.writestr("config.yaml", "options: {a: {}}")
+        archive.writestr("src/charm.py", "")
     assert [*checked(buffer.getvalue()).manifest.options] == ["a"]
 
 
@@ -180,17 +181,54 @@ def test_a_manifest_that_is_too_large_or_no_text_is_refused() -> None:
             "hooks/install: is a hook, and the charm is native; leave out hooks/ or write kind: scripts",
         ),
         (
-            [NewFile("metadata.yaml", b"name: web"), NewFile("src/charm.py", b"")],
-            "src/charm.py: belongs to a charm of ops, which is not run here; write executables in hooks/",
+            [MANIFEST, NewFile("src/charm.py", b"")],
+            "src/charm.py: belongs to a charm of ops, which has metadata.yaml or charmcraft.yaml in the place of",
         ),
         (
-            [NewFile("metadata.yaml", b"name: web"), NewFile("dispatch", b"", is_executable=True)],
-            "dispatch: belongs to a charm of ops, which is not run here; write executables in hooks/",
+            [NewFile("charm.yaml", b"name: web\nkind: ops"), NewFile("src/charm.py", b"")],
+            "charm.yaml.kind: is ops, which does not read charm.yaml; write metadata.yaml or charmcraft.yaml in its",
+        ),
+        (
+            [NewFile("metadata.yaml", b"name: web")],
+            "src/charm.py: is missing, and so are dispatch and hooks/; a charm of Juju has one of them",
+        ),
+        (
+            [NewFile("metadata.yaml", b"name: web"), NewFile("dispatch", b"")],
+            "dispatch: is not executable; run chmod +x on it, and pack the charm again",
+        ),
+        (
+            [NewFile("metadata.yaml", b"name: web"), NewFile("hooks/install", b"")],
+            "hooks/install: is not executable; run chmod +x on it, and pack the charm again",
+        ),
+        (
+            [NewFile("charmcraft.yaml", b"name: web"), NewFile("src/charm.py", b"")],
+            "charmcraft.yaml: is not what ops reads; give the folder of the charm, or pack it with charmcraft",
         ),
     ],
 )
 def test_files_must_go_with_the_manifest(files: list[NewFile], sentence: str) -> None:
-    assert refusal(package.pack(files)) == sentence
+    assert refusal(package.pack(files)).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [NewFile("src/charm.py", b""), NewFile("dispatch", b"", is_executable=True), INSTALL],
+    ids=lambda file: file.path,
+)
+def test_what_has_the_files_of_juju_is_a_charm_of_ops(file: NewFile) -> None:
+    found = checked(package.pack([NewFile("metadata.yaml", b"name: web"), file])).manifest
+    assert (found.kind, found.profile) == (CharmKind.OPS, Profile.JUJU)
+
+
+def test_a_resource_that_is_not_in_the_package_is_a_warning() -> None:
+    files = [
+        NewFile("metadata.yaml", b"name: web\nresources: {site: {type: file, filename: site.zip}}"),
+        NewFile("src/charm.py", b""),
+    ]
+    (warning,) = checked(package.pack(files)).warnings
+    assert warning.startswith("resources.site is not in the package, so that the charm does not get it; give it with")
+    assert warning.endswith("--resource site=FILE, or put it there as resources/site/site.zip")
+    assert not checked(package.pack([*files, NewFile("resources/site/site.zip", b"PK")])).warnings
 
 
 @pytest.mark.parametrize("text", ["", "a" * 64, "sha256:" + "A" * 64, "sha256:" + "a" * 63])

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tinkwell.core.charm import metadata, reader
+from tinkwell.core.charm import action, assumption, metadata, reader
 
 PAGE = (Path(__file__).parents[4] / "docs" / "charm.md").read_text()
 
@@ -16,10 +16,22 @@ def test_the_example_is_a_manifest_without_a_warning() -> None:
 
 
 def test_each_field_is_named() -> None:
-    for field in (*reader.FIELDS, *reader.ENDPOINT, *reader.STORAGE, *reader.OPTION, *reader.REFUSED):
+    for field in (*reader.FIELDS, *reader.ENDPOINT, *reader.STORAGE, *reader.OPTION, *reader.REFUSED, *reader.RESOURCE):
         assert field in PAGE
 
 
+def test_each_word_of_a_schema_that_is_checked_is_named() -> None:
+    for word in (*action.CHECKED, assumption.JUJU_VERSION):
+        assert word in PAGE
+
+
 def test_each_limit_is_named() -> None:
-    for limit in (reader.MAX_ENDPOINTS, reader.MAX_STORAGES, reader.MAX_OPTIONS, reader.MAX_NAME_CHARACTERS):
+    for limit in (
+        reader.MAX_ENDPOINTS,
+        reader.MAX_STORAGES,
+        reader.MAX_OPTIONS,
+        reader.MAX_ACTIONS,
+        reader.MAX_RESOURCES,
+        reader.MAX_NAME_CHARACTERS,
+    ):
         assert f"at most {limit:,}" in PAGE

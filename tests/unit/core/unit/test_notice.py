@@ -21,6 +21,8 @@ EVENTS = [
         departing_unit="pg/0",
         is_mirrored=True,
     ),
+    UnitEvent(kind=EventKind.SECRET_ROTATE, secret="s1"),
+    UnitEvent(kind=EventKind.SECRET_REMOVE, secret="s1", revision=2),
 ]
 
 
@@ -32,6 +34,13 @@ def test_an_event_is_read_as_it_was_written(event: UnitEvent) -> None:
 def test_the_same_event_gives_the_same_text_whatever_it_has_seen() -> None:
     seen = UnitEvent(kind=EventKind.CONFIG_CHANGED, seen=Seen(config=7))
     assert notice.write(seen) == notice.write(EVENTS[0]) == '{"kind":"config-changed"}'
+
+
+def test_a_changed_secret_is_the_same_event_for_each_revision() -> None:
+    said = {
+        notice.write(UnitEvent(kind=EventKind.SECRET_CHANGED, secret="s1", revision=revision)) for revision in (2, 3)
+    }
+    assert said == {'{"kind":"secret-changed","secret":"s1"}'}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind":"unheard-of"}', '{"kind":"start","relation":[]}'])

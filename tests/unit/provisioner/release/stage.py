@@ -15,11 +15,11 @@ from unit.provisioner.release.direct import DirectServer
 from unit.provisioner.stage import Claims
 
 from support.waiting import eventually
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.release.model import Node, Operation, Release, Resource
 from tinkwell.client.workflow.model import LogStream
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import core_event, driver, place
 from tinkwell.provisioner.release.call import plug
 from tinkwell.provisioner.release.call.image_policy import ImagePolicy

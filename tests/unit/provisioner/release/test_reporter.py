@@ -8,10 +8,10 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.release.model import Operation
 from tinkwell.core.release.kinds import NodeState, ResourceStatus
 from tinkwell.core.release.report import NodeReport, Report, ResourceReport
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.release import reporter
 from tinkwell.provisioner.release.secret import Secrets
 

@@ -12,9 +12,9 @@ import pytest
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
 from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.unit.grant import Leadership
 from tinkwell.client.unit.outcome import Outcome, OutcomeFolder
-from tinkwell.provisioner.lease.keeper import Keeper
 from tinkwell.provisioner.unit import agent, script, unit
 
 Hooks = Mapping[str, str]
@@ -209,6 +209,7 @@ async def test_an_agent_that_begins_ends_what_its_predecessor_has_left(tmp_path:
     async with _agent(server, tmp_path):
         await eventually(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
     assert not _is_alive(tmp_path / "pid")
+    assert (server.handed_back, server.state.lost) == ([0], 0)
     await _run(server, tmp_path)
     assert server.state.committed == [("install", 2)]
 

@@ -10,7 +10,7 @@ from tinkwell.client import errors
 from tinkwell.client.unit.model import UnitLogLine
 from tinkwell.core.unit import limit
 from tinkwell.provisioner.unit import journal
-from tinkwell.provisioner.unit.attempt import Refused
+from tinkwell.provisioner.unit.attempt.world import Refused
 from tinkwell.provisioner.unit.journal import Journal
 
 

@@ -29,7 +29,7 @@ class Place:
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(mode)
         return Script(
-            path=path,
+            argv=[str(path)],
             environment={"PATH": "/usr/bin:/bin", "WHO": "web/0"},
             folder=self.folder,
             record=self.record,

@@ -3,11 +3,12 @@
 import pytest
 
 from tinkwell.core import errors
+from tinkwell.core.access import Caller, Role
 from tinkwell.server.rpc import auth
 
 PUSH = "/tinkwell.api.v1.HardwareService/Push"
 OPEN = auth.Authenticator({})
-CLOSED = auth.Authenticator({"ci": "first", "operator": "second ü"})
+CLOSED = auth.Authenticator({"ci": "first", "operator": "second ü"}, {"operator": Role.READER})
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ CLOSED = auth.Authenticator({"ci": "first", "operator": "second ü"})
     ],
 )
 def test_without_tokens_callers_name_themselves(metadata: list[tuple[str, str | bytes]], actor: str) -> None:
-    assert OPEN.authenticate(PUSH, metadata) == actor
+    assert OPEN.authenticate(PUSH, metadata) == Caller(actor, Role.ADMIN)
 
 
 @pytest.mark.parametrize("actor", ["x" * 101, "a\nb", "a\x00", "\x7f", "a\u2028b"])
@@ -37,7 +38,12 @@ def test_a_name_that_does_harm_in_a_log_is_refused(actor: str) -> None:
 )
 def test_a_token_tells_who_calls_whatever_the_caller_says(authorization: str, actor: str) -> None:
     metadata: list[tuple[str, str | bytes]] = [("authorization", authorization), ("x-tinkwell-actor", "root\n")]
-    assert CLOSED.authenticate(PUSH, metadata) == actor
+    assert CLOSED.authenticate(PUSH, metadata).name == actor
+
+
+@pytest.mark.parametrize(("token", "role"), [("first", Role.ADMIN), ("second ü", Role.READER)])
+def test_who_is_given_no_role_is_an_admin(token: str, role: Role) -> None:
+    assert CLOSED.authenticate(PUSH, [("authorization", f"Bearer {token}")]).role is role
 
 
 @pytest.mark.parametrize(
@@ -59,14 +65,14 @@ REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 @pytest.mark.parametrize("method", ["/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"])
 def test_health_checks_need_no_token(method: str) -> None:
-    assert CLOSED.authenticate(method, []) == "anonymous"
+    assert CLOSED.authenticate(method, []) == Caller("anonymous", Role.READER)
 
 
 def test_reflection_needs_a_token_where_there_are_tokens() -> None:
     with pytest.raises(auth.Unauthenticated):
         CLOSED.authenticate(REFLECTION, [])
-    assert CLOSED.authenticate(REFLECTION, [("authorization", "Bearer first")]) == "ci"
-    assert OPEN.authenticate(REFLECTION, []) == "anonymous"
+    assert CLOSED.authenticate(REFLECTION, [("authorization", "Bearer first")]).name == "ci"
+    assert OPEN.authenticate(REFLECTION, []).name == "anonymous"
 
 
 @pytest.mark.parametrize("method", ["/tinkwell.grpc.health.v1/Push", "/grpc.healthy/Push", "/grpc/health./Push"])

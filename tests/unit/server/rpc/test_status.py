@@ -28,6 +28,7 @@ _SAMPLES: dict[type[errors.TinkwellError], errors.TinkwellError] = {
         errors.LeaseHeld("machine", "a"),
         errors.LeaseLost(7),
         errors.WrongWorker("a", "b"),
+        errors.NotAllowed("no", role="reader"),
         errors.ChartInvalid.of("Chart.yaml.name", "is missing"),
         errors.ChartUnknown("sha256:a"),
         errors.CharmRefused.of("containers", "cannot be had"),
@@ -95,6 +96,7 @@ def test_every_error_has_a_status_and_every_reason_an_error() -> None:
         (errors.LeaseHeld, "FAILED_PRECONDITION", "LEASE_HELD", {"subject": "machine a", "worker_id": "a"}),
         (errors.LeaseLost, "FAILED_PRECONDITION", "LEASE_LOST", {"subject": "lease 7"}),
         (errors.WrongWorker, "PERMISSION_DENIED", "WRONG_WORKER", {"worker_id": "a", "expected": "b"}),
+        (errors.NotAllowed, "PERMISSION_DENIED", "NOT_ALLOWED", {"role": "reader"}),
         (errors.ChartInvalid, "INVALID_ARGUMENT", "CHART_INVALID", {}),
         (
             errors.ChartUnknown,

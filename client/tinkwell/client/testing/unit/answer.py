@@ -1,18 +1,21 @@
 """What the fake server answers of a namespace, as messages."""
 
 import json
+from collections.abc import Iterator
 
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import unit_service_pb2
 from tinkwell.client.testing import encode
+from tinkwell.client.testing.unit import secret, task
 from tinkwell.client.testing.unit.book import Room, StoredCharm
 from tinkwell.client.unit import message
 from tinkwell.client.unit.model import Charm
 from tinkwell.core.charm import config
 from tinkwell.core.unit import name
-from tinkwell.core.unit.kinds import EventState, Life, Profile
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
+from tinkwell.core.unit.resolver import explanation
 from tinkwell.core.unit.view import View
-from tinkwell.core.unit.world import Application, Relation, Running, Storage
+from tinkwell.core.unit.world import Application, Relation, Running, Storage, Task
 from tinkwell.core.unit.world import Unit as WorldUnit
 from tinkwell.core.value import document
 
@@ -96,9 +99,14 @@ def unit(room: Room, source: WorldUnit, *, has_agent: bool, with_settled: bool) 
     if source.running is not None:
         target.event.CopyFrom(event(room, source.running))
     if with_settled and source.life is not Life.DEAD:
-        target.is_settled = source.running is None and room.world.due(source.name) is None
+        target.is_settled = source.running is None and not _is_due(room, source)
     _stamp(target, stamp.created_at, stamp.updated_at)
     return target
+
+
+def _is_due(room: Room, source: WorldUnit) -> bool:
+    is_asked = room.world.running_task(source.name) is not None or bool(room.world.due_task(source.name))
+    return is_asked or room.world.due(source.name) is not None
 
 
 def status(room: Room, source: WorldUnit) -> pb.UnitStatus:
@@ -111,9 +119,23 @@ def status(room: Room, source: WorldUnit) -> pb.UnitStatus:
 
 def event(room: Room, source: Running) -> pb.UnitEvent:
     """Write an event of a unit."""
-    told = source.event
+    told, stamp = source.event, room.stamp(source.id)
+    unit_ = room.world.units[source.unit]
+    application_ = room.world.applications[unit_.application]
+    before = room.events[source.unit].get(source.ordinal - 1)
+    cause = explanation.cause(
+        told,
+        unit=source.unit,
+        application_id=application_.id,
+        is_of_upgrade=before is not None and before.event.kind is EventKind.UPGRADE_CHARM,
+        actor=source.actor,
+    )
     target = pb.UnitEvent(
         id=source.id,
+        namespace=room.namespace,
+        application_id=application_.id,
+        unit_id=unit_.id,
+        version=stamp.version,
         unit=source.unit,
         kind=told.kind,
         name=told.name,
@@ -132,6 +154,9 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
         deferred=source.deferred,
         consumed=source.consumed,
     )
+    for key, value in cause.items():
+        setattr(target.cause, key, value)
+    _stamp(target, stamp.created_at, stamp.updated_at)
     if told.relation:
         relation_ = room.world.relations.get(told.relation)
         target.relation.CopyFrom(
@@ -144,6 +169,10 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
                 departing_unit=told.departing_unit,
             )
         )
+    if told.secret:
+        owner = room.world.units.get(source.unit)
+        label = secret.label_of(room, owner, told.secret) if owner is not None else ""
+        target.secret.CopyFrom(pb.UnitEventSecret(id=told.secret, label=label, revision=told.revision))
     retry_at = room.retry_at.get(source.unit) if source.state is EventState.ERROR else None
     for field, moment in (
         ("started_at", room.started.get(source.id)),
@@ -204,21 +233,24 @@ def notices(room: Room, source: WorldUnit) -> list[pb.Notice]:
     return found
 
 
-def grant(room: Room, source: WorldUnit, running: Running, stored: StoredCharm) -> unit_service_pb2.Grant:
-    """Write an event to run, with what its unit may know."""
+def grant(
+    room: Room, source: WorldUnit, running: Running | None, stored: StoredCharm, asked: Task | None = None
+) -> unit_service_pb2.Grant:
+    """Write an event to run, or a task, with what its unit may know."""
     world, owner = room.world, room.world.applications[source.application]
     view = world.view(source.name)
     effective = config.effective(stored.manifest.options, owner.config)
     return unit_service_pb2.Grant(
-        event=event(room, running),
-        timeout_seconds=3600.0,
+        event=event(room, running) if running is not None else None,
+        task=task.message(room, asked) if asked is not None else None,
+        timeout_seconds=3600.0 if asked is None else asked.timeout_seconds,
         unit_id=source.id,
         unit=source.name,
         application=owner.name,
         namespace=room.namespace,
         profile=message.PROFILES.number(Profile(owner.profile)),
         kind=message.CHARM_KINDS.number(stored.charm.kind),
-        charm=running.event.seen.charm or source.code or owner.charm.digest,
+        charm=(running.event.seen.charm if running else "") or source.code or owner.charm.digest,
         config=document.dump_json(effective),
         config_version=owner.config_version,
         leadership=unit_service_pb2.Leadership(
@@ -236,13 +268,21 @@ def grant(room: Room, source: WorldUnit, running: Running, stored: StoredCharm) 
         status=pb.UnitStatus(name=source.status[0], message=source.status[1]),
         application_status=message.to_status(room.statuses.get(owner.name)),
         machine=source.machine,
+        secrets=secret.own(room, source),
+        committed_ordinal=max(_committed(room, source), default=0),
     )
 
 
-def _told(source: WorldUnit, view: View, running: Running) -> list[int]:
+def _committed(room: Room, source: WorldUnit) -> Iterator[int]:
+    events = room.events.get(source.name, {}).values()
+    return (each.ordinal for each in events if each.state is EventState.COMMITTED)
+
+
+def _told(source: WorldUnit, view: View, running: Running | None) -> list[int]:
     """Return the relations that a unit was told of, and the one that it is being told of."""
     known = {number for number, told in source.ledger.relations.items() if not told.broken}
-    return sorted(number for number in view.relations if number in known or number == running.event.relation)
+    known |= {running.event.relation} if running is not None else set()
+    return sorted(number for number in view.relations if number in known)
 
 
 def _relation(room: Room, source: WorldUnit, view: View, number: int) -> unit_service_pb2.GrantRelation:

@@ -18,7 +18,7 @@ from tinkwell.core import errors
 from tinkwell.core.charm.record import Manifest
 from tinkwell.core.event.kinds import EventType, ResourceType
 from tinkwell.core.unit.effect import Notice
-from tinkwell.core.unit.kinds import CharmKind, EventState, Leaving, Reason
+from tinkwell.core.unit.kinds import CharmKind, EventState, Leaving, Reason, TaskState
 from tinkwell.core.unit.world import LogEntry, Running, World
 from tinkwell.core.unit.world import Unit as WorldUnit
 
@@ -90,13 +90,18 @@ class Room:
         self.namespace = namespace
         # Ids that callers chose, by what they are for, such as "unit web/0".
         self.chosen: dict[str, str] = {}
-        self.world = World(namespace=namespace, make_id=self._make_id)
+        self.world = World(namespace=namespace, make_id=self._make_id, clock=self.now)
+        self.next_task = 1
+        # What tasks have told, by their ids and the numbers of lines.
+        self.task_lines: dict[str, dict[int, str]] = {}
         self.anywhere: set[str] = set()
         self.holders: dict[str, str] = {}
         self.tokens: dict[str, int] = {}
         self.answers: dict[tuple[str, int], object] = {}
         self.retry_at: dict[str, datetime | None] = {}
         self.tick_at: dict[str, datetime] = {}
+        # When units and applications that are being removed are ended by force.
+        self.force_at: dict[str, datetime] = {}
         self.lines: list[UnitLogLine] = []
         self.statuses: dict[str, UnitStatus] = {}
         self.notices: dict[tuple[str, Notice], Waiting] = {}
@@ -118,6 +123,24 @@ class Room:
         self._told += len(entries)
         for entry in entries:
             self._tell(entry, actor)
+
+    def end_due(self) -> None:
+        """End by force what has had its grace."""
+        for name in [each for each, at in self.force_at.items() if at <= self.now()]:
+            del self.force_at[name]
+            if name in self.world.applications:
+                self.world.remove_application(name, is_forced=True, actor="test")
+            elif name in self.world.living():
+                self.world.remove_unit(name, is_forced=True, actor="test")
+        self.tell()
+
+    def retry_now(self, unit: str) -> None:
+        """Have the failed event of a unit be tried again at once."""
+        running, now = self.unit(unit).running, self.now()
+        assert running is not None
+        self.retry_at[unit] = now
+        stamp = self._stamps[running.id]
+        self._stamps[running.id] = dataclasses.replace(stamp, version=stamp.version + 1, updated_at=now)
 
     def unit_of(self, unit_id: str) -> WorldUnit | None:
         """Return a unit by its id; None for one that is gone."""
@@ -141,6 +164,8 @@ class Room:
         self._stamps[entry.resource_id] = stamp
         data: dict[str, object] = {"version": stamp.version, **entry.data}
         data |= {"created_at": _time(stamp.created_at), "updated_at": _time(now)}
+        if entry.resource_type == "TASK":
+            data |= self._times(entry, now)
         if entry.resource_type == "UNIT_EVENT":
             data |= self._times(entry, now)
             event = UnitEvent.from_json(data)
@@ -156,6 +181,8 @@ class Room:
         )
 
     def _times(self, entry: LogEntry, now: datetime) -> Mapping[str, object]:
+        if entry.data["state"] == TaskState.PENDING:
+            return {}
         if entry.data["state"] == EventState.RUNNING:
             self.started[entry.resource_id] = now
             return {"started_at": _time(now)}
@@ -182,15 +209,16 @@ class UnitBook:
         found = self.rooms.get(namespace or DEFAULT_NAMESPACE)
         if found is None:
             raise errors.NotFound(ResourceType.NAMESPACE, namespace or DEFAULT_NAMESPACE)
+        found.end_due()
         return found
 
     def all_rooms(self, namespace: str = "") -> list[Room]:
         """Return all namespaces by name, or the one that is named."""
-        return [self.rooms[name] for name in sorted(self.rooms) if namespace in ("", name)]
+        return [self.room(name) for name in sorted(self.rooms) if namespace in ("", name)]
 
     def find(self, matches: Callable[[WorldUnit], bool]) -> tuple[Room, WorldUnit] | None:
         """Return a unit that is not DEAD, with its namespace; None for none."""
-        for room in self.rooms.values():
+        for room in self.all_rooms():
             for unit in room.world.units.values():
                 if unit.life != "DEAD" and matches(unit):
                     return room, unit

@@ -3,12 +3,11 @@
 Leases are those of the fake server: they are over when a test says so, and a leader's term ends with its lease at once.
 """
 
-from collections.abc import Iterable
 from datetime import timedelta
 
 from tinkwell.api.v1 import application_service_pb2
 from tinkwell.api.v1 import unit_service_pb2 as pb
-from tinkwell.client.testing.unit import answer
+from tinkwell.client.testing.unit import answer, effect, task
 from tinkwell.client.testing.unit.book import Room, Serves, UnitBook, Waiting
 from tinkwell.client.testing.world import World
 from tinkwell.client.unit.model import UnitStatus
@@ -16,8 +15,7 @@ from tinkwell.client.workflow.model import Action, Workflow
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType, State
 from tinkwell.core.lease.lease import Reporter
-from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Owner
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, TaskState
 from tinkwell.core.unit.world import Running
 from tinkwell.core.unit.world import Unit as WorldUnit
 
@@ -76,7 +74,11 @@ class Delivery:
 
     def is_due(self, room: Room, unit: WorldUnit) -> bool:
         """Whether a unit may have something to run that does not run."""
-        running = unit.running
+        running, task_ = unit.running, room.world.running_task(unit.name)
+        if task_ is not None:
+            return task_.is_cancelled
+        if room.world.due_task(unit.name):
+            return True
         if running is None:
             return room.world.due(unit.name) is not None or self._is_tick(room, unit)
         return running.is_lost or (running.state is EventState.ERROR and self._may_retry(room, unit))
@@ -96,6 +98,7 @@ class Delivery:
         room.holders[unit.id] = reporter.lease_id
         if self._is_tick(room, unit):
             room.world.tick(unit.name)
+        self._judge_task(room, unit, lease_token)
         granted = room.world.grant(unit.name, may_retry=self._may_retry(room, unit))
         return self._answer(room, unit, granted, lease_token)
 
@@ -105,9 +108,11 @@ class Delivery:
         former = self._former(request.event_id, request.attempt)
         if former is not None:
             return pb.CommitEventResponse(next=former)
+        if request.HasField("task"):
+            return self._commit_task(reporter, request)
         room, unit, running = self._running(reporter, request.event_id, request.attempt)
         room.holders[unit.id] = reporter.lease_id
-        effects = _effects(request.effects)
+        effects = effect.read(request.effects)
         self._hear()
         try:
             started = room.world.commit(unit.name, effects)
@@ -126,10 +131,44 @@ class Delivery:
         room.answers[request.event_id, request.attempt] = following
         return pb.CommitEventResponse(next=following)
 
+    def _commit_task(self, reporter: Reporter, request: pb.CommitEventRequest) -> pb.CommitEventResponse:
+        """End a task, and grant what comes next."""
+        outcome, effects = task.outcome(request.task), effect.read(request.effects)
+        room, unit = self._running_task(reporter, request.event_id)
+        self._hear()
+        try:
+            room.world.commit_task(unit.name, outcome, effects)
+        finally:
+            room.tell()
+        following = _none(pb.NO_EVENT_REASON_NOTHING_DUE)
+        if not request.is_last:
+            following = self.next_event(request.lease_token, unit.id)
+        room.answers[request.event_id, request.attempt] = following
+        return pb.CommitEventResponse(next=following)
+
+    def working(self, lease_token: int, event_id: str) -> tuple[Room, WorldUnit]:
+        """Return the unit whose event or task runs. Raises `errors.LeaseLost` where it does not under the lease."""
+        reporter = self.reporter(lease_token)
+        if any(event_id in room.world.tasks for room in self._book.rooms.values()):
+            return self._running_task(reporter, event_id)
+        return self._running(reporter, event_id, 0)[:2]
+
+    def append_task_log(self, request: pb.AppendTaskLogRequest) -> None:
+        """Keep lines that a task tells."""
+        reporter = self.reporter(request.lease_token)
+        room, found = task.Tasks(self._book).find(request.task_id)
+        unit = room.unit(found.unit)
+        if room.holders.get(unit.id) != reporter.lease_id:
+            raise errors.LeaseLost(reporter.token, "the task does not run under it")
+        task.append(room, found.id, request.number, [*request.lines])
+
     def fail(self, request: pb.FailEventRequest) -> pb.FailEventResponse:
         """End an attempt without success."""
         reporter = self.reporter(request.lease_token)
         room, unit, _ = self._running(reporter, request.event_id, request.attempt)
+        if request.is_handed_back:
+            room.world.hand_back(unit.name)
+            return pb.FailEventResponse(next=_none(pb.NO_EVENT_REASON_NOTHING_DUE))
         if request.is_lost:
             room.world.lose(unit.name)
         else:
@@ -141,8 +180,7 @@ class Delivery:
 
     def read_bag(self, request: pb.ReadBagRequest) -> pb.ReadBagResponse:
         """Read a bag that the unit may read. Raises `errors.NotFound` for any other."""
-        reporter = self.reporter(request.lease_token)
-        room, unit, _ = self._running(reporter, request.event_id, 0)
+        room, unit = self.working(request.lease_token, request.event_id)
         relation = room.world.view(unit.name).relations.get(request.relation)
         known = {unit.name, unit.application}
         if relation is not None:
@@ -191,6 +229,22 @@ class Delivery:
             raise lost
         return room, unit, running
 
+    def _running_task(self, reporter: Reporter, task_id: str) -> tuple[Room, WorldUnit]:
+        """Find the task that runs. Raises `errors.LeaseLost` where it does not, and `errors.IllegalTransition`."""
+        room, found = task.Tasks(self._book).find(task_id)
+        unit = room.unit(found.unit)
+        if found.state.is_final:
+            raise errors.IllegalTransition(f"task {task_id}", f"it is {found.state} already")
+        if found.state is not TaskState.RUNNING or room.holders.get(unit.id) != reporter.lease_id:
+            raise errors.LeaseLost(reporter.token, "the task does not run under it")
+        return room, unit
+
+    def _judge_task(self, room: Room, unit: WorldUnit, lease_token: int) -> None:
+        """Have a task be over that ran under another lease, or under a former token of this one."""
+        found = room.world.running_task(unit.name)
+        if found is not None and room.tokens.get(found.id) != lease_token:
+            room.world.lose_task(unit.name)
+
     def _former(self, event_id: str, attempt: int) -> pb.NextEventResponse | None:
         for room in self._book.rooms.values():
             found = room.answers.get((event_id, attempt))
@@ -212,12 +266,17 @@ class Delivery:
                 self._plan_retry(room, unit)
 
     def _answer(self, room: Room, unit: WorldUnit, granted: Running | None, token: int) -> pb.NextEventResponse:
+        asked = room.world.grant_task(unit.name) if granted is None and token and self._is_there(unit) else None
         room.tell()
+        if asked is not None:
+            room.tokens[asked.id] = token
+            stored = self._book.charm(unit.code)
+            return pb.NextEventResponse(grant=answer.grant(room, unit, None, stored, asked))
         if granted is not None:
             room.tokens[granted.id] = token
             digest = granted.event.seen.charm or unit.code or room.world.applications[unit.application].charm.digest
             return pb.NextEventResponse(grant=answer.grant(room, unit, granted, self._book.charm(digest)))
-        if self._book.find(lambda each: each.id == unit.id) is None:
+        if not self._is_there(unit):
             return _none(pb.NO_EVENT_REASON_GONE)
         if unit.name in room.world.failed():
             at = room.retry_at.get(unit.name)
@@ -230,7 +289,12 @@ class Delivery:
         left = 0.0 if is_waiting else None if tick is None else (tick - room.now()).total_seconds()
         return _none(pb.NO_EVENT_REASON_NOTHING_DUE, left)
 
+    def _is_there(self, unit: WorldUnit) -> bool:
+        return self._book.find(lambda each: each.id == unit.id) is not None
+
     def _wanted_charm(self, room: Room, unit: WorldUnit) -> str:
+        if room.world.due_task(unit.name) or room.world.running_task(unit.name):
+            return unit.code
         if unit.running is not None:
             return unit.running.event.seen.charm
         due = room.world.due(unit.name)
@@ -285,34 +349,6 @@ class Delivery:
         for each, waiting in former.items():
             found = Waiting(1, room.now()) if waiting is None else Waiting(waiting.attempts + 1, waiting.created_at)
             room.notices[unit.name, each] = found
-
-
-def _effects(source: pb.Effects) -> Effects:
-    return Effects(
-        term=source.term,
-        bags=tuple(
-            BagEdit(
-                relation=each.relation,
-                owner=Owner.APPLICATION if each.is_application else Owner.UNIT,
-                edits=_edits(each.edits),
-            )
-            for each in source.bags
-        ),
-        state=_edits(source.state),
-        opened=tuple(Port(protocol=each.protocol, number=each.number) for each in source.opened),
-        closed=tuple(Port(protocol=each.protocol, number=each.number) for each in source.closed),
-        storages=tuple(StorageRequest(storage=each.name, count=each.count) for each in source.storages),
-        deferred=_notices(source.deferred),
-        consumed=_notices(source.consumed),
-    )
-
-
-def _edits(source: Iterable[pb.KeyEdit]) -> dict[str, str | None]:
-    return {each.key: each.value if each.HasField("value") else None for each in source}
-
-
-def _notices(source: Iterable[application_service_pb2.Notice]) -> tuple[Notice, ...]:
-    return tuple(Notice(ordinal=each.ordinal, handler=each.handler, event=each.event) for each in source)
 
 
 def _none(reason: pb.NoEventReason.ValueType, due_in: float | None = None) -> pb.NextEventResponse:

@@ -19,6 +19,9 @@ def explain(room: Room, unit: WorldUnit, told: pb.Unit) -> pb.ExplainUnitRespons
     advice = ""
     if running is None:
         sentence = f"{unit.name} has {'something' if behind else 'nothing'} to run"
+        hindered = _hindrance(room, unit, told)
+        if behind and hindered is not None:
+            sentence, advice = f"{unit.name} {hindered.text}", hindered.advice
     else:
         event = f"{unit.name} #{running.ordinal} {running.event.name}"
         sentence = f"{event} runs, try {running.attempt}"
@@ -28,4 +31,15 @@ def explain(room: Room, unit: WorldUnit, told: pb.Unit) -> pb.ExplainUnitRespons
             advice = f"tinkwell unit resolve {unit.name}, or with --skip to leave it out"
     return pb.ExplainUnitResponse(
         unit=told, sentence=sentence, behind=behind, deferred=answer.notices(room, unit), advice=advice
+    )
+
+
+def _hindrance(room: Room, unit: WorldUnit, told: pb.Unit) -> explanation.Hindrance | None:
+    return explanation.hindrance(
+        unit.name,
+        room.world.applications[unit.application].charm.kind,
+        phase=unit.phase,
+        machine=unit.machine,
+        is_anywhere=told.is_anywhere,
+        is_agent_alive=told.is_agent_alive,
     )

@@ -5,6 +5,7 @@ import importlib
 import io
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from tinkwell.api.v1 import application_service_pb2 as pb
@@ -135,6 +136,7 @@ class Requests:
         found = room.unit(request.unit)
         is_forced = request.force and not request.grace_seconds
         room.world.remove_unit(found.name, is_forced=is_forced, keep_storage=request.keep_storage, actor="test")
+        _force_later(room, found.name, request.force, request.grace_seconds)
         return room, found
 
     def remove(self, request: pb.RemoveRequest) -> tuple[Room, str]:
@@ -146,6 +148,7 @@ class Requests:
         for storage in room.world.storages.values() if request.keep_storage else ():
             storage.is_kept = storage.is_kept or name.application_of(storage.unit) == request.application
         room.world.remove_application(request.application, is_forced=is_forced, actor="test")
+        _force_later(room, request.application, request.force, request.grace_seconds)
         return room, request.application
 
     def relate(self, request: pb.RelateRequest) -> tuple[Room, Relation]:
@@ -182,7 +185,7 @@ class Requests:
         if request.skip:
             room.world.skip(found.name, actor="test")
         else:
-            room.retry_at[found.name] = room.now()
+            room.retry_now(found.name)
         room.tell()
         return room, found.name
 
@@ -219,6 +222,12 @@ class Requests:
             found.is_kept = bool(found.machine)  # what is on no machine has nowhere to stay
         room.tell()
         return room, request.storage
+
+    def remove_storage(self, request: pb.RemoveStorageRequest) -> None:
+        """Forget a storage that no unit has."""
+        room = self._book.room(request.namespace)
+        room.world.remove_storage(request.storage)
+        room.tell()
 
     def _made(self, id_: str) -> tuple[Room, str] | None:
         for room in self._book.rooms.values() if id_ else ():
@@ -351,3 +360,8 @@ def set_namespace(requests: Requests, world: World, wanted: str, changes: Mappin
     if changed != former:
         book.namespaces[room.namespace] = world.put(changed)
     return book.namespaces[room.namespace]
+
+
+def _force_later(room: Room, name: str, is_forced: bool, grace_seconds: int) -> None:
+    if is_forced and grace_seconds:
+        room.force_at[name] = room.now() + timedelta(seconds=grace_seconds)

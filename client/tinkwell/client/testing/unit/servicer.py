@@ -1,9 +1,7 @@
-"""The ApplicationService, the NamespaceService and the UnitService of the fake server."""
+"""The ApplicationService of the fake server."""
 
 # ruff: noqa: N802  # RPC methods carry their names
 
-import asyncio
-import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
@@ -12,24 +10,17 @@ from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import (
     application_service_pb2_grpc,
     event_service_pb2,
-    namespace_service_pb2_grpc,
-    unit_service_pb2_grpc,
 )
-from tinkwell.api.v1 import namespace_service_pb2 as namespace_pb
-from tinkwell.api.v1 import unit_service_pb2 as unit_pb
 from tinkwell.client.testing import encode
-from tinkwell.client.testing.unit import answer, explanation
-from tinkwell.client.testing.unit.book import DEFAULT_NAMESPACE, Room, Serves, UnitBook
+from tinkwell.client.testing.unit import answer, explanation, task
+from tinkwell.client.testing.unit.book import DEFAULT_NAMESPACE, Room, UnitBook
 from tinkwell.client.testing.unit.delivery import Delivery
-from tinkwell.client.testing.unit.request import Requests, set_namespace
+from tinkwell.client.testing.unit.request import Requests
 from tinkwell.client.testing.world import World
-from tinkwell.client.unit import message
-from tinkwell.client.unit.model import Namespace, UnitLogLine
 from tinkwell.core import errors
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import ALIASES, EventKind
-from tinkwell.core.unit.world import Running
 from tinkwell.core.unit.world import Unit as WorldUnit
 
 _TYPES = (
@@ -39,46 +30,11 @@ _TYPES = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
+    ResourceType.SECRET,
+    ResourceType.TASK,
 )
-_PART_BYTES = 1024 * 1024
-# Retries and ticks come by the clock, of which nobody tells a watcher.
-_LOOK_SECONDS = 0.2
 
 T = TypeVar("T")
-
-
-class NamespaceServicer(namespace_service_pb2_grpc.NamespaceServiceServicer):
-    """Namespaces in memory."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._requests = Requests(world)
-
-    async def SetNamespace(self, request: namespace_pb.SetNamespaceRequest, context: Any) -> namespace_pb.Namespace:
-        changes: dict[str, object] = {}
-        for field, least, most in (("update_status_seconds", 10, 3600), ("event_timeout_seconds", 1, 86400)):
-            if request.HasField(field):  # type: ignore[arg-type]  # it is one of the two
-                changes[field] = value = getattr(request, field)
-                if not least <= value <= most:
-                    raise errors.InvalidField.of(field, f"is {value}; it must be from {least} to {most}")
-        if request.HasField("is_retrying"):
-            changes["retrying"] = request.is_retrying
-        return _namespace(set_namespace(self._requests, self._world, request.name, changes))
-
-    async def GetNamespace(self, request: namespace_pb.GetNamespaceRequest, context: Any) -> namespace_pb.Namespace:
-        return _namespace(self._world.units.namespaces[self._world.units.room(request.name).namespace])
-
-    async def ListNamespaces(
-        self, request: namespace_pb.ListNamespacesRequest, context: Any
-    ) -> AsyncIterator[namespace_pb.Namespace]:
-        for key in sorted(self._world.units.namespaces):
-            yield _namespace(self._world.units.namespaces[key])
-
-    async def Watch(
-        self, request: event_service_pb2.WatchRequest, context: Any
-    ) -> AsyncIterator[event_service_pb2.WatchResponse]:
-        async for response in self._world.log.follow(request, [ResourceType.NAMESPACE]):
-            yield response
 
 
 class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceServicer):
@@ -89,6 +45,7 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         self._book: UnitBook = world.units
         self._requests = Requests(world)
         self._delivery = Delivery(world)
+        self._tasks = task.Tasks(self._book)
 
     async def UploadCharm(self, request_iterator: AsyncIterator[pb.UploadCharmRequest], context: Any) -> pb.Charm:
         data = b"".join([request.data async for request in request_iterator])
@@ -207,6 +164,14 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         self._requests.detach(request)
         return answer.storage(room, room.world.storages.get(request.storage, former))
 
+    async def RemoveStorage(self, request: pb.RemoveStorageRequest, context: Any) -> pb.Storage:
+        room = self._book.room(request.namespace)
+        if request.storage not in room.world.storages:
+            raise errors.NotFound(ResourceType.STORAGE, request.storage)
+        told = answer.storage(room, room.world.storages[request.storage])
+        self._requests.remove_storage(request)
+        return told
+
     async def Explain(self, request: pb.ExplainUnitRequest, context: Any) -> pb.ExplainUnitResponse:
         room = self._book.room(request.namespace)
         found = room.unit(request.unit)
@@ -242,6 +207,19 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
                 return
             await changed.wait()
 
+    async def RunTask(self, request: pb.RunTaskRequest, context: Any) -> pb.Task:
+        return task.message(*self._tasks.run(request))
+
+    async def CancelTask(self, request: pb.CancelTaskRequest, context: Any) -> pb.Task:
+        return task.message(*self._tasks.cancel(request.id))
+
+    async def GetTask(self, request: pb.GetTaskRequest, context: Any) -> pb.Task:
+        return task.message(*self._tasks.find(request.id), with_log=True)
+
+    async def ListTasks(self, request: pb.ListTasksRequest, context: Any) -> AsyncIterator[pb.Task]:
+        for room, found in self._tasks.of(request):
+            yield task.message(room, found)
+
     async def Watch(
         self, request: event_service_pb2.WatchRequest, context: Any
     ) -> AsyncIterator[event_service_pb2.WatchResponse]:
@@ -275,91 +253,6 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         return told
 
 
-class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
-    """Events of units, for agents."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._book: UnitBook = world.units
-        self._delivery = Delivery(world)
-
-    async def WatchUnits(
-        self, request: unit_pb.WatchUnitsRequest, context: Any
-    ) -> AsyncIterator[unit_pb.WatchUnitsResponse]:
-        reporter = self._delivery.reporter(request.lease_token)
-        if not request.kinds:
-            raise errors.InvalidField.of("kinds", "is needed")
-        self._book.agents[reporter.lease_id] = Serves(
-            kinds=frozenset(message.CHARM_KINDS.member(each) for each in request.kinds),
-            machines=frozenset(request.machines),
-            is_anywhere=request.is_anywhere,
-            charm=request.charm,
-            namespace=request.namespace,
-            application=request.application,
-        )
-        known: set[str] = set()
-        is_first = True
-        while True:
-            self._delivery.reporter(request.lease_token)
-            changed = self._world.log.changed
-            served = self._delivery.served(reporter.lease_id)
-            for room in self._book.all_rooms():
-                room.tell()
-            ids = [unit.id for room, unit in served if unit.id not in known or self._delivery.is_due(room, unit)]
-            gone = known - {unit.id for _, unit in served}
-            known = {unit.id for _, unit in served}
-            if ids or gone or is_first:
-                yield unit_pb.WatchUnitsResponse(unit_ids=[*ids, *sorted(gone)], created=is_first)
-            is_first = False
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await changed.wait()
-
-    async def NextEvent(self, request: unit_pb.NextEventRequest, context: Any) -> unit_pb.NextEventResponse:
-        return self._delivery.next_event(request.lease_token, request.unit_id)
-
-    async def CommitEvent(self, request: unit_pb.CommitEventRequest, context: Any) -> unit_pb.CommitEventResponse:
-        return self._delivery.commit(request)
-
-    async def FailEvent(self, request: unit_pb.FailEventRequest, context: Any) -> unit_pb.FailEventResponse:
-        return self._delivery.fail(request)
-
-    async def ReadBag(self, request: unit_pb.ReadBagRequest, context: Any) -> unit_pb.ReadBagResponse:
-        return self._delivery.read_bag(request)
-
-    async def SetStatus(self, request: unit_pb.SetStatusRequest, context: Any) -> unit_pb.SetStatusResponse:
-        self._delivery.set_status(request)
-        return unit_pb.SetStatusResponse()
-
-    async def AppendLogs(self, request: unit_pb.AppendUnitLogsRequest, context: Any) -> unit_pb.AppendUnitLogsResponse:
-        self._delivery.reporter(request.lease_token)
-        found = self._book.find(lambda unit: unit.id == request.unit_id)
-        if found is None:
-            raise errors.NotFound(ResourceType.UNIT, request.unit_id)
-        room, unit = found
-        known = {(each.unit, each.ordinal, each.attempt, each.number) for each in room.lines}
-        for each in request.lines:
-            if (unit.name, each.ordinal, each.attempt, each.number) not in known:
-                room.lines.append(_line(room, unit, message.log_line(each)))
-        self._world.log.wake()
-        return unit_pb.AppendUnitLogsResponse(accepted=len(request.lines))
-
-    async def FetchCharm(
-        self, request: unit_pb.FetchCharmRequest, context: Any
-    ) -> AsyncIterator[unit_pb.FetchCharmResponse]:
-        self._delivery.reporter(request.lease_token)
-        data = self._book.charm(request.digest).data
-        for start in range(0, len(data), _PART_BYTES):
-            yield unit_pb.FetchCharmResponse(data=data[start : start + _PART_BYTES])
-
-
-def _line(room: Room, unit: WorldUnit, line: UnitLogLine) -> UnitLogLine:
-    event: Running | None = room.events.get(unit.name, {}).get(line.ordinal)
-    created_at = line.created_at or room.now()
-    named = event.event.name if event is not None else ""
-    return dataclasses.replace(line, unit=unit.name, event_name=named, created_at=created_at)
-
-
 def _kinds(names: Iterable[str]) -> set[EventKind]:
     found = set()
     for index, each in enumerate(names):
@@ -369,9 +262,3 @@ def _kinds(names: Iterable[str]) -> set[EventKind]:
             choices = ", ".join(EventKind)
             raise errors.InvalidField.of(f"kinds[{index}]", f"{each!r} is none of {choices}") from None
     return found
-
-
-def _namespace(source: Namespace) -> namespace_pb.Namespace:
-    target = encode.fill(namespace_pb.Namespace(), source)
-    target.is_retrying = source.retrying
-    return target

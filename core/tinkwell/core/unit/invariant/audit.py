@@ -5,7 +5,18 @@ Each check has the invariant's number in its first line; those of `rest` hold on
 
 from collections.abc import Iterable, Sequence
 
-from tinkwell.core.unit.invariant import delivery, leadership, membership, operation, relation, rest, setup, teardown
+from tinkwell.core.unit.invariant import (
+    delivery,
+    leadership,
+    membership,
+    operation,
+    relation,
+    rest,
+    secret,
+    setup,
+    task,
+    teardown,
+)
 from tinkwell.core.unit.invariant.history import Gatherer, History
 from tinkwell.core.unit.invariant.record import Entry, read
 from tinkwell.core.unit.invariant.violation import Check, Violation
@@ -50,6 +61,14 @@ CHECKS: Sequence[Check] = (
     teardown.remove_if_installed,
     teardown.only_teardown_after_dying,
     teardown.nothing_after_force,
+    secret.secrets_come_in_operation,
+    secret.secrets_come_to_whom_they_concern,
+    secret.changes_are_told_once,
+    secret.what_nobody_reads_is_told_once,
+    secret.rotation_was_wanted,
+    task.tasks_come_after_start,
+    task.tasks_part_no_pair,
+    task.tasks_run_alone,
     delivery.one_event_in_flight,
     delivery.attempts_follow_each_other,
     delivery.ordinals_are_dense,

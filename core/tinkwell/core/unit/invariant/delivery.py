@@ -76,7 +76,7 @@ def ordinals_are_dense(history: History) -> Iterator[Violation]:
 
 
 def effects_come_with_their_event(history: History) -> Iterator[Violation]:
-    """I34: a unit's bag changes with the commit of its event, once: its versions grow by one."""
+    """I34: a unit's bag changes with the commit of its event or task, once: its versions grow by one."""
     for relation in history.relations.values():
         for owner, bag in relation.bags.items():
             for expected, record in enumerate(bag, start=1):
@@ -90,14 +90,19 @@ def effects_come_with_their_event(history: History) -> Iterator[Violation]:
 
 def _check_writes(history: History, unit: UnitHistory) -> Iterator[Violation]:
     """A bag and its unit's commit are written in one transaction, so no other event of the unit is between."""
-    events = unit.events
+    events = sorted(
+        [
+            *((event.revision, event.state is _S.COMMITTED) for event in unit.events),
+            *((ran.started, False) for ran in unit.tasks),
+            *((ran.ended, ran.has_succeeded) for ran in unit.tasks),
+        ]
+    )
     for number in unit.relations():
         relation = history.relations.get(number)
         index = 0
         for record in relation.bags.get(unit.name, []) if relation else []:
-            while index < len(events) and events[index].revision < record.revision:
+            while index < len(events) and events[index][0] < record.revision:
                 index += 1
-            around = [event.state for event in events[max(index - 1, 0) : index + 1]]
-            if _S.COMMITTED not in around:
+            if not any(is_committed for _, is_committed in events[max(index - 1, 0) : index + 1]):
                 text = f"{unit.name} wrote version {record.version} of its bag, and committed no event with it"
                 yield Violation("I34", f"relation {number}", record.revision, text)

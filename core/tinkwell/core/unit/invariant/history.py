@@ -7,7 +7,7 @@ change whose revision is lower was there before.
 import bisect
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tinkwell.core.unit.invariant.record import (
@@ -17,10 +17,12 @@ from tinkwell.core.unit.invariant.record import (
     Place,
     Record,
     RelationRecord,
+    SecretRecord,
     StorageRecord,
+    TaskRecord,
     UnitRecord,
 )
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile, TaskState
 
 # Later than everything in the log.
 NEVER = 2**63
@@ -75,6 +77,22 @@ class Told:
         return self.record.revision
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A task that a unit began; `ended` is the revision of its end, NEVER where it still runs.
+
+    What it left of effects counts if it `has_succeeded`.
+    """
+
+    record: TaskRecord
+    ended: int = NEVER
+    has_succeeded: bool = False
+
+    @property
+    def started(self) -> int:
+        return self.record.revision
+
+
 @dataclass(slots=True)
 class UnitHistory:
     """A unit's life; a unit of the same name that is created later has another one.
@@ -88,6 +106,7 @@ class UnitHistory:
     records: list[UnitRecord] = field(default_factory=list)
     events: list[EventRecord] = field(default_factory=list)
     stream: list[Told] = field(default_factory=list)
+    tasks: list[Ran] = field(default_factory=list)
     dying: int = NEVER
     forced: int = NEVER
     gone: int = NEVER
@@ -114,6 +133,16 @@ class UnitHistory:
             self._entered.setdefault(told.relation, told.revision)
         elif told.kind is EventKind.RELATION_BROKEN:
             self._broke.setdefault(told.relation, told.revision)
+
+    def take_task(self, record: TaskRecord) -> None:
+        """Add a record of a task; one that ended without having begun was never run."""
+        if record.state is TaskState.RUNNING and record.change == "TASK_STARTED":
+            self.tasks.append(Ran(record))
+        elif record.state.is_final:
+            for index, ran in enumerate(self.tasks):
+                if ran.record.resource_id == record.resource_id and ran.ended == NEVER:
+                    is_done = record.state is TaskState.SUCCEEDED
+                    self.tasks[index] = replace(ran, ended=record.revision, has_succeeded=is_done)
 
     def entered(self, number: int) -> int:
         """Return the revision at which it became a member of a relation, or NEVER."""
@@ -207,6 +236,7 @@ class History:
     applications: list[ApplicationHistory] = field(default_factory=list)
     relations: dict[int, RelationHistory] = field(default_factory=dict)
     storage: dict[str, list[StorageRecord]] = field(default_factory=dict)
+    secrets: dict[str, list[SecretRecord]] = field(default_factory=dict)
 
     def members(self, number: int) -> Iterator[UnitHistory]:
         """Yield the units that ever were members of a relation."""
@@ -245,15 +275,30 @@ class Gatherer:
                 self._take_unit(record)
             case RelationRecord():
                 self._take_relation(record)
-            case StorageRecord():
-                if record.namespace == self._namespace:
-                    self._history.storage.setdefault(record.name, []).append(record)
+            case EventRecord() | TaskRecord():
+                self._take_work(record)
             case BagRecord():
                 if relation := self._relations.get(record.resource_id):
                     relation.bags.setdefault(record.owner, []).append(record)
-            case EventRecord():
-                if unit := self._units.get((record.parent_id, record.unit)):
-                    self._take_event(unit, record)
+            case StorageRecord() | SecretRecord():
+                self._take_thing(record)
+
+    def _take_work(self, record: EventRecord | TaskRecord) -> None:
+        unit = self._units.get((record.parent_id, record.unit))
+        if unit is None:
+            return
+        if isinstance(record, EventRecord):
+            self._take_event(unit, record)
+        else:
+            unit.take_task(record)
+
+    def _take_thing(self, record: StorageRecord | SecretRecord) -> None:
+        if record.namespace != self._namespace:
+            return
+        if isinstance(record, StorageRecord):
+            self._history.storage.setdefault(record.name, []).append(record)
+        elif record.change == "CREATED" or record.name in self._history.secrets:
+            self._history.secrets.setdefault(record.name, []).append(record)
 
     def _take_application(self, record: ApplicationRecord) -> None:
         if record.namespace != self._namespace:

@@ -1,5 +1,6 @@
 """I17, I35, L1 to L3 and J1: who is told of whom, and when a relation is over."""
 
+import bisect
 from collections.abc import Iterator
 
 from tinkwell.core.unit.invariant.history import NEVER, History, RelationHistory, Told, UnitHistory
@@ -110,15 +111,17 @@ def echo_is_of_what_others_may_see(history: History) -> Iterator[Violation]:
 
 
 def own_writes(history: History, unit: UnitHistory, number: int) -> Iterator[tuple[int, int]]:
-    """Yield the versions of a unit's bag, each with the number of the relation whose handler wrote it, or 0."""
+    """Yield the versions of a unit's bag, each with the number of the relation whose handler wrote it, or 0.
+
+    A task is a handler of no relation.
+    """
     relation = history.relations.get(number)
     bag = relation.bags.get(unit.name, []) if relation else []
-    running = iter([event for event in unit.events if event.state is EventState.RUNNING])
-    current, following = None, next(running, None)
+    events = [(event.revision, event.relation) for event in unit.events if event.state is EventState.RUNNING]
+    begun = sorted([*events, *((ran.started, 0) for ran in unit.tasks)])
     for record in bag:
-        while following is not None and following.revision < record.revision:
-            current, following = following, next(running, None)
-        yield record.version, current.relation if current else 0
+        index = bisect.bisect_left(begun, (record.revision, 0))
+        yield record.version, begun[index - 1][1] if index else 0
 
 
 def siblings_meet_among_peers_only(history: History) -> Iterator[Violation]:

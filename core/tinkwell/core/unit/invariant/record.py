@@ -6,12 +6,12 @@
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypedDict
 
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, Profile
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, Profile, Rotation, TaskState
 from tinkwell.core.value.document import JsonObject
 
 
 class Entry(Protocol):
-    """An entry of the log; `parent_id` is the application's id for units, unit events and storage."""
+    """An entry of the log; `parent_id` is the application's id for units, unit events, storage, secrets and tasks."""
 
     @property
     def revision(self) -> int: ...
@@ -57,6 +57,8 @@ class EventRecord(Place):
     remote: str
     departing_unit: str
     storage: str
+    secret: str
+    secret_revision: int
     is_mirrored: bool
     is_echo: bool
     config: int
@@ -69,7 +71,7 @@ class EventRecord(Place):
     def name(self) -> str:
         """What people call it: `db-relation-joined (pg/0)`."""
         first = self.endpoint or self.storage.partition("/")[0]
-        about = self.remote or self.application or self.storage
+        about = self.remote or self.application or self.storage or self.secret
         name = f"{first}-{self.kind}" if first else str(self.kind)
         return f"{name} ({about})" if about else name
 
@@ -129,7 +131,49 @@ class StorageRecord(Place):
     life: Life
 
 
-Record: TypeAlias = EventRecord | UnitRecord | ApplicationRecord | RelationRecord | BagRecord | StorageRecord
+@dataclass(frozen=True, slots=True)
+class GrantRecord:
+    """The units of an application, or one of them, may read a secret; relation 0 is for as long as it is there."""
+
+    relation: int
+    application: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRecord(Place):
+    """A secret, by the id that charms know, of a unit, an application, or of users, then without owner.
+
+    `grants` is None where the entry does not say who may read it.
+    """
+
+    name: str
+    namespace: str
+    owner: str
+    is_rotated: bool
+    latest: int
+    grants: tuple[GrantRecord, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRecord(Place):
+    """A task of a unit in one of its states."""
+
+    unit: str
+    name: str
+    state: TaskState
+
+
+Record: TypeAlias = (
+    EventRecord
+    | UnitRecord
+    | ApplicationRecord
+    | RelationRecord
+    | BagRecord
+    | StorageRecord
+    | SecretRecord
+    | TaskRecord
+)
 
 
 def read(entry: Entry) -> Record | None:
@@ -170,6 +214,15 @@ def _read(entry: Entry) -> Record | None:
                 unit=_text(entry.data, "unit", ""),
                 life=Life(_text(entry.data, "life")),
             )
+        case "SECRET":
+            return _secret(entry, entry.data)
+        case "TASK":
+            return TaskRecord(
+                **_place(entry),
+                unit=_text(entry.data, "unit"),
+                name=_text(entry.data, "name", ""),
+                state=TaskState(_text(entry.data, "state")),
+            )
     return None
 
 
@@ -179,6 +232,7 @@ def _event(entry: Entry, data: JsonObject) -> EventRecord | None:
         return None
     relation = _part(data, "relation")
     seen = _part(data, "seen")
+    secret = _part(data, "secret")
     phase = _text(data, "phase", "")
     return EventRecord(
         **_place(entry),
@@ -194,6 +248,8 @@ def _event(entry: Entry, data: JsonObject) -> EventRecord | None:
         remote=_text(relation, "unit", ""),
         departing_unit=_text(relation, "departing_unit", ""),
         storage=_text(data, "storage", ""),
+        secret=_text(secret, "id", ""),
+        secret_revision=_number(secret, "revision", 0),
         is_mirrored=data.get("mirrored") is True,
         is_echo=data.get("echo") is True,
         config=_number(seen, "config", 0),
@@ -240,6 +296,27 @@ def _relation(entry: Entry, data: JsonObject) -> RelationRecord:
         is_peer=data.get("peer") is True,
         life=Life(_text(data, "life")),
         ends=tuple((_text(end, "application"), _text(end, "endpoint")) for end in ends if isinstance(end, dict)),
+    )
+
+
+def _secret(entry: Entry, data: JsonObject) -> SecretRecord:
+    grants = data.get("grants")
+    if grants is not None and not isinstance(grants, list):
+        raise TypeError("grants")
+    return SecretRecord(
+        **_place(entry),
+        name=_text(data, "name"),
+        namespace=_text(data, "namespace"),
+        owner=_text(data, "owner", ""),
+        is_rotated=_text(data, "rotation") != Rotation.NEVER,
+        latest=_number(data, "latest"),
+        grants=None
+        if grants is None
+        else tuple(
+            GrantRecord(_number(each, "relation", 0), _text(each, "application"), _text(each, "unit", ""))
+            for each in grants
+            if isinstance(each, dict)
+        ),
     )
 
 

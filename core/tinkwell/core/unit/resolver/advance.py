@@ -5,10 +5,12 @@ from dataclasses import replace
 
 from tinkwell.core.unit.kinds import EventKind, Life, Membership, Profile, StepKind
 from tinkwell.core.unit.ledger import (
+    NEVER_READ,
     NOTHING_WRITTEN,
     Ledger,
     MemberLedger,
     RelationLedger,
+    SecretLedger,
     SetupStep,
     Written,
 )
@@ -29,16 +31,21 @@ _CHAIN = (UnitEvent(kind=EventKind.CONFIG_CHANGED), UnitEvent(kind=EventKind.STA
 def advance(ledger: Ledger, event: UnitEvent, view: View, written: Written = NOTHING_WRITTEN) -> Ledger:
     """Return the ledger after the event was committed, or skipped. `event` has what its last attempt saw.
 
-    `written` says which bags the commit changed. Of the view, `install` takes the relations that live, from which it
-    plans the setup, and `relation-created` the siblings that are in the relation: nobody may enter it between the
-    reading of the view and the end of the transaction.
+    `written` says which bags the commit changed, and which secrets it reads. Of the view, `install` takes the relations
+    that live, from which it plans the setup, and `relation-created` the siblings that are in the relation: nobody may
+    enter it between the reading of the view and the end of the transaction.
     """
     if ledger.queue and ledger.queue[0].tells_same(event):
         ledger = replace(ledger, queue=ledger.queue[1:])
     if ledger.plan:
         ledger = replace(ledger, plan=_rest(ledger.plan, event))
     ledger = _RULES[event.kind](ledger, event, view)
-    return _count_own(ledger, event, written)
+    return _track(_count_own(ledger, event.relation, written), written)
+
+
+def advance_task(ledger: Ledger, view: View, written: Written) -> Ledger:
+    """Return the ledger after a task that has SUCCEEDED. It tells the unit nothing, and is a handler of no relation."""
+    return _track(_count_own(ledger, 0, written), written)
 
 
 def _rest(plan: tuple[SetupStep, ...], event: UnitEvent) -> tuple[SetupStep, ...]:
@@ -142,6 +149,21 @@ def _measured(ledger: Ledger, event: UnitEvent, view: View) -> Ledger:
     return replace(ledger, requests=replace(ledger.requests, metrics=ledger.requests.metrics + 1))
 
 
+def _secret_changed(ledger: Ledger, event: UnitEvent, view: View) -> Ledger:
+    told = ledger.secrets.get(event.secret, NEVER_READ)
+    return _with_secret(ledger, event.secret, replace(told, told=max(told.told, event.revision)))
+
+
+def _expired(ledger: Ledger, event: UnitEvent, view: View) -> Ledger:
+    told = ledger.secrets.get(event.secret, NEVER_READ)
+    return _with_secret(ledger, event.secret, replace(told, expired=told.expired | {event.revision}))
+
+
+def _unread(ledger: Ledger, event: UnitEvent, view: View) -> Ledger:
+    told = ledger.secrets.get(event.secret, NEVER_READ)
+    return _with_secret(ledger, event.secret, replace(told, removed=told.removed | {event.revision}))
+
+
 def _unchanged(ledger: Ledger, event: UnitEvent, view: View) -> Ledger:
     return ledger
 
@@ -166,6 +188,10 @@ _RULES: Mapping[EventKind, Callable[[Ledger, UnitEvent, View], Ledger]] = {
     EventKind.RELATION_CHANGED: _changed,
     EventKind.RELATION_DEPARTED: _departed,
     EventKind.RELATION_BROKEN: _broken,
+    EventKind.SECRET_CHANGED: _secret_changed,
+    EventKind.SECRET_ROTATE: _unchanged,
+    EventKind.SECRET_EXPIRED: _expired,
+    EventKind.SECRET_REMOVE: _unread,
     EventKind.UPGRADE_CHARM: _upgraded,
     EventKind.PRE_SERIES_UPGRADE: _prepared,
     EventKind.POST_SERIES_UPGRADE: _finished,
@@ -177,18 +203,28 @@ _RULES: Mapping[EventKind, Callable[[Ledger, UnitEvent, View], Ledger]] = {
 }
 
 
-def _count_own(ledger: Ledger, event: UnitEvent, written: Written) -> Ledger:
+def _count_own(ledger: Ledger, relation: int, written: Written) -> Ledger:
     """Count what the unit wrote as told where it is not told of it; what it is still owed of earlier writes stays owed.
 
     The versions of the bag and of the ledger both go up by one, so that neither hides that the other one is behind.
     """
-    if event.relation in written.own and event.relation in ledger.relations:
-        told = ledger.relations[event.relation]
-        ledger = _with_relation(ledger, event.relation, replace(told, own_version=told.own_version + 1))
+    if relation in written.own and relation in ledger.relations:
+        told = ledger.relations[relation]
+        ledger = _with_relation(ledger, relation, replace(told, own_version=told.own_version + 1))
     for number in written.peer_application & ledger.relations.keys():
         told = ledger.relations[number]
         ledger = _with_relation(ledger, number, replace(told, application_version=told.application_version + 1))
     return ledger
+
+
+def _track(ledger: Ledger, written: Written) -> Ledger:
+    for secret, revision in written.tracked.items():
+        ledger = _with_secret(ledger, secret, replace(ledger.secrets.get(secret, NEVER_READ), tracked=revision))
+    return ledger
+
+
+def _with_secret(ledger: Ledger, secret: str, told: SecretLedger) -> Ledger:
+    return replace(ledger, secrets={**ledger.secrets, secret: told})
 
 
 def _with_member(ledger: Ledger, event: UnitEvent) -> Ledger:

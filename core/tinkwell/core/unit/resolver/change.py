@@ -85,12 +85,19 @@ class Detach:
 
 
 @dataclass(frozen=True, slots=True)
+class Rotated:
+    """The owner of the secret was told to rotate it: it is due again after its interval, counted from now."""
+
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
 class Die:
     """The unit is DEAD: its last event is committed."""
 
 
 Change: TypeAlias = (
-    RunCode | EnterPhase | BeginEntering | Enter | Leave | Refer | LetGo | Announce | Resign | Detach | Die
+    RunCode | EnterPhase | BeginEntering | Enter | Leave | Refer | LetGo | Announce | Resign | Detach | Rotated | Die
 )
 
 
@@ -132,6 +139,8 @@ def committed(event: UnitEvent, view: View) -> tuple[Change, ...]:
             return (EnterPhase(Phase.OPERATION),)
         case EventKind.STORAGE_DETACHING:
             return (Detach(event.storage),)
+        case EventKind.SECRET_ROTATE:
+            return (Rotated(event.secret),)
         case EventKind.REMOVE:
             return ended(view)
         case _:

@@ -1,8 +1,9 @@
-"""Why a unit's teardown events come, and which events it will get after the one in flight."""
+"""Why a unit's events come, which ones it will get after the one in flight, and what keeps it from them."""
 
 from dataclasses import dataclass, replace
 
-from tinkwell.core.unit.kinds import EventKind, Leaving, Life, Reason
+from tinkwell.core.unit import name
+from tinkwell.core.unit.kinds import CharmKind, EventKind, Leaving, Life, Phase, Reason
 from tinkwell.core.unit.ledger import Ledger
 from tinkwell.core.unit.resolver import resolve
 from tinkwell.core.unit.resolver.advance import advance
@@ -43,6 +44,81 @@ def ground(event: UnitEvent, view: View) -> Ground | None:
     return Ground(reason=Reason.FORCED if is_forced else Reason.UNIT_REMOVED, leaving=Leaving.REMOTE)
 
 
+def cause(event: UnitEvent, *, unit: str, application_id: str, is_of_upgrade: bool, actor: str) -> dict[str, str | int]:
+    """Return what has made an event due: a resource in a version of it, if there is one.
+
+    What is told of a relation is known by its number, and by the owner of the bag that was changed. `is_of_upgrade`:
+    the event must follow `upgrade-charm`, so that the charm has brought it, whatever else has changed with that.
+    """
+    seen = event.seen
+    match event.kind:
+        case EventKind.UPGRADE_CHARM:
+            found: dict[str, str | int] = {"type": "CHARM", "id": seen.charm}
+        case EventKind.CONFIG_CHANGED | EventKind.START if is_of_upgrade:
+            found = {"type": "CHARM", "id": seen.charm}
+        case EventKind.CONFIG_CHANGED:
+            found = {"type": "APPLICATION", "id": application_id, "version": seen.config}
+        case EventKind.LEADER_ELECTED | EventKind.LEADER_SETTINGS_CHANGED:
+            found = {"type": "APPLICATION", "id": application_id, "version": seen.term}
+        case EventKind.RELATION_JOINED | EventKind.RELATION_CHANGED:
+            owner = unit if event.is_echo else event.unit or event.application
+            found = {"type": "RELATION", "id": str(event.relation), "owner": owner, "version": seen.bag}
+        case _ if event.kind.is_relation:
+            found = {"type": "RELATION", "id": str(event.relation)}
+        case _ if event.kind.is_secret:
+            found = {"type": "SECRET", "id": event.secret} | ({"version": event.revision} if event.revision else {})
+        case _ if event.kind.is_storage:
+            found = {"type": "STORAGE", "id": event.storage}
+        case _:
+            return {}
+    return found | ({"actor": actor} if actor else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """What keeps a unit from its events, as the rest of a sentence that begins with its name, and what helps."""
+
+    text: str
+    advice: str
+
+
+def hindrance(
+    unit: str,
+    kind: CharmKind,
+    *,
+    phase: Phase,
+    machine: str,
+    is_anywhere: bool,
+    is_agent_alive: bool,
+    event: str = "",
+) -> Hindrance | None:
+    """Say why a unit that is not DEAD gets no events; None where an agent that is alive serves it.
+
+    `machine` is how people call it, empty for none, `event` the one in flight.
+    """
+    if is_agent_alive:
+        return None
+    charms = f"{kind.lower()} charms"
+    start = _start(unit, kind, machine, is_anywhere=is_anywhere)
+    if not machine and not is_anywhere:
+        advice = f"{start}, or add a unit to a machine that has one, or with --to anywhere"
+        return Hindrance(f"waits for a machine: no agent that is alive takes {charms}", advice)
+    where = f"of machine {machine}" if machine else f"that takes {charms} anywhere"
+    if phase is Phase.WAITING:
+        return Hindrance(f"waits for an agent {where}", start)
+    what = f" with {event}" if event else ""
+    return Hindrance(f"waits{what}: its agent {where} is not alive", "start the agent again")
+
+
+def _start(unit: str, kind: CharmKind, machine: str, *, is_anywhere: bool) -> str:
+    """Say how to start an agent that a unit waits for."""
+    if kind is not CharmKind.NATIVE:
+        there = "" if is_anywhere else f" --agent-for {machine or 'HARDWARE-ID'}"
+        return f"start tinkwell provisioner{there} --units"
+    there = "" if is_anywhere else f" --machine {machine or 'HARDWARE-ID'}"
+    return f"start tinkwell unit run FILE --application {name.application_of(unit)}{there}"
+
+
 def upcoming(ledger: Ledger, view: View, *, most: int) -> tuple[UnitEvent, ...]:
     """Return the events that the unit would get from here on if nothing else happened, in order, at most `most`."""
     events: list[UnitEvent] = []
@@ -52,9 +128,18 @@ def upcoming(ledger: Ledger, view: View, *, most: int) -> tuple[UnitEvent, ...]:
             break
         events.append(event)
         ledger = advance(ledger, event, view)
-        view = replace(view, code=event.seen.charm, is_tick_due=view.is_tick_due and not _is_tick(event))
+        view = _after(event, view)
     return tuple(events)
 
 
-def _is_tick(event: UnitEvent) -> bool:
-    return event.kind is EventKind.UPDATE_STATUS
+def _after(event: UnitEvent, view: View) -> View:
+    """Return the view in which nothing else has happened: what is due by the clock is so once."""
+    view = replace(view, code=event.seen.charm)
+    match event.kind:
+        case EventKind.UPDATE_STATUS:
+            return replace(view, is_tick_due=False)
+        case EventKind.SECRET_ROTATE:
+            rotated = replace(view.secrets[event.secret], is_rotation_due=False)
+            return replace(view, secrets={**view.secrets, event.secret: rotated})
+        case _:
+            return view

@@ -11,13 +11,17 @@ The rules are asked in this order, and the first one that has an event decides:
     6   a relation is new                                   relation-created; before it what a dying one of the same
                                                             endpoint still owes
     7   leadership                                          leader-elected, leader-settings-changed
-    8   storages, then requests                             storage-attached, storage-detaching, pre- and
+    8   a task waits                                        the task
+    9   secrets, by id and revision                         secret-changed, -rotate, -expired, -remove
+    10  storages, then requests                             storage-attached, storage-detaching, pre- and
                                                             post-series-upgrade, collect-metrics
-    9   the charm, then the configuration                   upgrade-charm, config-changed
-    10  relations, by number                                departed, broken, joined, changed, its own change
-    11  a tick is due                                       update-status
+    11  the charm                                           upgrade-charm
+    12  the configuration                                   config-changed
+    13  relations, by number                                departed, broken, joined, changed, its own change
+    14  a tick is due                                       update-status
 
-The event comes with what an attempt that is granted now will see.
+The event comes with what an attempt that is granted now will see. A task is no event: it has no ordinal, writes the
+ledger by its effects alone, and is not held up by an event that has failed.
 """
 
 from collections.abc import Iterator
@@ -25,7 +29,7 @@ from collections.abc import Iterator
 from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import EventKind, Life, StepKind
 from tinkwell.core.unit.ledger import Ledger, SetupStep
-from tinkwell.core.unit.resolver import relation, sight
+from tinkwell.core.unit.resolver import relation, secret, sight
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import RelationView, View
 
@@ -34,6 +38,17 @@ def next_event(ledger: Ledger, view: View) -> UnitEvent | None:
     """Return the event that the unit gets next, None if nothing is due. No event of it may be in flight."""
     event = _next(ledger, view)
     return sight.sighted(event, view) if event else None
+
+
+def next_task(ledger: Ledger, view: View, *, has_error: bool = False) -> str:
+    """Return the id of the task that the unit is to run now, "" for none. No event of it may be RUNNING, nor a task.
+
+    With `has_error` an event of it has failed, and what would come before a task cannot come. A task comes between no
+    two events that follow each other at once.
+    """
+    if ledger.removed or view.is_held or view.is_dying or not ledger.started or ledger.plan or ledger.queue:
+        return ""
+    return "" if not has_error and _before_task(ledger, view) else view.task
 
 
 def awaits_leader(ledger: Ledger, view: View) -> bool:
@@ -68,8 +83,8 @@ def _next(ledger: Ledger, view: View) -> UnitEvent | None:
     if not ledger.installed:
         return _attach(ledger, view) or UnitEvent(kind=EventKind.INSTALL)
     return (
-        _creation(ledger, view)
-        or _leadership(ledger, view)
+        _before_task(ledger, view)
+        or secret.operation(ledger, view)
         or _attach(ledger, view)
         or _detach(ledger, view)
         or _request(ledger, view)
@@ -77,6 +92,10 @@ def _next(ledger: Ledger, view: View) -> UnitEvent | None:
         or _relations(ledger, view)
         or (UnitEvent(kind=EventKind.UPDATE_STATUS) if view.is_tick_due else None)
     )
+
+
+def _before_task(ledger: Ledger, view: View) -> UnitEvent | None:
+    return _creation(ledger, view) or _leadership(ledger, view)
 
 
 def _teardown(ledger: Ledger, view: View) -> UnitEvent | None:

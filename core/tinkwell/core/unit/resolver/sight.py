@@ -15,7 +15,15 @@ def sighted(event: UnitEvent, view: View, *, has_failed: bool = False) -> UnitEv
     """
     charm = view.charm if has_failed or event.kind is EventKind.UPGRADE_CHARM or not view.code else view.code
     term = view.announced_term if event.kind is EventKind.LEADER_SETTINGS_CHANGED else view.term
-    return replace(event, seen=Seen(config=view.config_version, charm=charm, term=term, bag=_bag(event, view)))
+    seen = Seen(config=view.config_version, charm=charm, term=term, bag=_bag(event, view))
+    return replace(event, revision=_revision(event, view), seen=seen)
+
+
+def _revision(event: UnitEvent, view: View) -> int:
+    """Return the revision that the event tells of: for secret-changed the newest one of today."""
+    if event.kind is not EventKind.SECRET_CHANGED or event.secret not in view.secrets:
+        return event.revision
+    return view.secrets[event.secret].latest
 
 
 def _bag(event: UnitEvent, view: View) -> int:

@@ -8,6 +8,10 @@
     relation-created, -joined, -changed         the relation is dying, or the remote unit is not    WITHDRAW
                                                 visible; for an echo: no members are left
     storage-attached                            the storage is dying                                WITHDRAW
+    secret-changed                              the secret is gone, or the unit may not read it     WITHDRAW
+    secret-rotate                               the secret is gone, or not the unit's, for example  WITHDRAW
+                                                as the unit does not lead any more
+    secret-expired, -remove                     the same, or the revision is gone                   WITHDRAW
     otherwise                                   never                                               RETRY
 
 What is second of a forced pair or chain is judged by the first row alone. An event whose ground stands is tried again.
@@ -15,7 +19,7 @@ What is second of a forced pair or chain is judged by the first row alone. An ev
 
 from tinkwell.core.unit.kinds import EventKind, Life, Verdict
 from tinkwell.core.unit.ledger import Ledger
-from tinkwell.core.unit.resolver import relation
+from tinkwell.core.unit.resolver import relation, secret
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 
@@ -46,6 +50,8 @@ def _stands(event: UnitEvent, ledger: Ledger, view: View) -> bool:
             return _lives(event, view) and _has_other_side(event, ledger, view)
         case EventKind.STORAGE_ATTACHED:
             return view.storages.get(event.storage) is Life.ALIVE
+        case _ if event.kind.is_secret:
+            return secret.stands(event, view)
         case _:
             return True
 

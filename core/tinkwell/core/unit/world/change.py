@@ -11,7 +11,7 @@ from tinkwell.core.unit.resolver import resolve
 from tinkwell.core.unit.resolver.advance import advance
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
-from tinkwell.core.unit.world import cause, log, relating, sight
+from tinkwell.core.unit.world import cause, log, relating, secret, sight, task
 from tinkwell.core.unit.world.state import Member, Relation, Running, State, Storage, Unit
 
 
@@ -25,20 +25,28 @@ def apply(state: State, unit: Unit, changes: tuple[rule.Change, ...]) -> None:
                 unit.phase = phase
                 log.write_unit(state, unit)
             case rule.Die():
-                # Also of those that only a newer charm declares, which the unit does not see.
-                for storage in [*state.storages_of(unit.name)]:
-                    detach(state, storage)
-                unit.life = Life.DEAD
-                log.write_unit(state, unit)
+                _die(state, unit)
             case rule.Detach(storage):
                 detach(state, state.storages[storage])
             case rule.Announce() | rule.Resign():
                 _lead(state, unit, each)
             case rule.BeginEntering() | rule.Enter() | rule.Leave():
                 _move(state, unit, each)
+            case rule.Rotated(name):
+                secret.rotate(state, name)
             case rule.Refer() | rule.LetGo():
                 # Here a unit is kept as long as a ledger, or an event in flight, names it.
                 pass
+
+
+def _die(state: State, unit: Unit) -> None:
+    # Also of those that only a newer charm declares, which the unit does not see.
+    for storage in [*state.storages_of(unit.name)]:
+        detach(state, storage)
+    task.cancel_all(state, unit)
+    unit.life = Life.DEAD
+    log.write_unit(state, unit)
+    secret.end_owner(state, unit.name)
 
 
 def _lead(state: State, unit: Unit, each: rule.Announce | rule.Resign) -> None:
@@ -153,13 +161,14 @@ def let_die(state: State, unit: Unit) -> None:
     """Begin a unit's end; one that owes nothing is DEAD at once."""
     unit.life = Life.DYING
     log.write_unit(state, unit)
+    task.cancel_waiting(state, unit)
     bury(state, unit)
 
 
 def bury(state: State, unit: Unit) -> bool:
     """Have a unit be DEAD that is to go, and is owed no event any more; return whether it is."""
     view = sight.view(state, unit)
-    if unit.life is not Life.DYING or unit.running is not None or unit.is_held:
+    if unit.life is not Life.DYING or unit.running is not None or unit.is_held or state.running_task(unit.name):
         return False
     if resolve.next_event(unit.ledger, view) is not None:
         return False
@@ -188,6 +197,7 @@ def _reap_units(state: State) -> bool:
         for relation in state.relations_of(unit.application):
             relation.members.pop(unit.name, None)
             relation.bags.pop(unit.name, None)
+        state.tasks = {id_: each for id_, each in state.tasks.items() if each.unit != unit.name}
         del state.units[unit.name]
         log.write_unit(state, unit, log.DELETED)
     return bool(dead)
@@ -212,6 +222,7 @@ def _reap_relations(state: State) -> bool:
         if relation.life is Life.ALIVE:
             relating.let_die(state, relation, "")
         del state.relations[relation.number]
+        secret.end_relation(state, relation.number)
         log.write_relation(state, relation, log.DELETED)
     return bool(over)
 
@@ -232,6 +243,7 @@ def _reap_applications(state: State) -> bool:
         if each.life is not Life.ALIVE and not any(state.units_of(each.name)) and not state.relations_of(each.name)
     ]
     for application in over:
+        secret.end_owner(state, application.name)
         del state.applications[application.name]
         log.write_application(state, application, log.DELETED)
     return bool(over)

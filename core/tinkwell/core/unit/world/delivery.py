@@ -15,7 +15,7 @@ from tinkwell.core.unit.resolver import leadership, resolve, sight
 from tinkwell.core.unit.resolver.advance import advance
 from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.view import View
-from tinkwell.core.unit.world import change, log
+from tinkwell.core.unit.world import change, log, secret
 from tinkwell.core.unit.world import sight as world_sight
 from tinkwell.core.unit.world.state import Application, Bag, Running, State, Unit
 
@@ -26,10 +26,12 @@ def grant(state: State, unit: Unit, *, may_retry: bool = True) -> Running | None
     """Return the event that a unit is to run: the one in flight, or the next one; None if nothing is due.
 
     One that has failed or was lost is judged first. It is tried again if its ground stands; if it has failed only with
-    `may_retry`, otherwise None is returned.
+    `may_retry`, otherwise None is returned. So it is while a task runs, or is to run before the next event.
     """
     elect(state, state.applications[unit.application])
     running = unit.running
+    if state.running_task(unit.name) is not None:
+        return None
     if running is not None and running.state is EventState.RUNNING and not running.is_lost:
         return running
     if running is not None:
@@ -61,7 +63,7 @@ def _start(state: State, unit: Unit) -> Running | None:
     """Start the next event. Where the setup asks who leads and nobody does, an election has to come first."""
     view = world_sight.view(state, unit)
     event = resolve.next_event(unit.ledger, view)
-    if event is None:
+    if event is None or resolve.next_task(unit.ledger, view):
         return None
     if event.kind is EventKind.UPDATE_STATUS:
         unit.is_tick_due = False
@@ -85,20 +87,19 @@ def commit(state: State, unit: Unit, effects: Effects) -> Running | None:
     """
     running = _running(unit)
     view = world_sight.view(state, unit)
-    application = state.applications[unit.application]
-    if any(each.owner is Owner.APPLICATION for each in effects.bags) and not _leads(unit, view, effects):
+    if not may_write(state, unit, view, effects):
         lose(state, unit)
         raise errors.NotLeader(unit.name, leader=view.leader)
     try:
-        _check(unit, running, effects, view)
+        check(state, unit, running.event.relation, effects, view)
     except errors.CommitRefused as error:
         fail(state, unit, str(error))
         raise
-    written = _write(state, unit, application, effects.bags)
-    _keep(state, unit, effects)
+    written = write(state, unit, effects)
     is_queued = len(effects.deferred), len(effects.consumed)
     ended = replace(running, state=EventState.COMMITTED, deferred=is_queued[0], consumed=is_queued[1])
     unit.ledger = advance(unit.ledger, running.event, view, written)
+    secret.renew(state, effects.secrets)
     change.end(state, unit, ended)
     if running.event.kind is EventKind.STORAGE_ATTACHED:
         change.attached(state, running.event.storage)
@@ -110,8 +111,11 @@ def commit(state: State, unit: Unit, effects: Effects) -> Running | None:
     return started
 
 
-def _leads(unit: Unit, view: View, effects: Effects) -> bool:
-    return view.leads and view.term == effects.term
+def may_write(state: State, unit: Unit, view: View, effects: Effects) -> bool:
+    """Whether a unit leads in the term of its effects, as it must where they change what is its application's."""
+    is_leaders = any(each.owner is Owner.APPLICATION for each in effects.bags)
+    is_leaders = is_leaders or secret.writes_application(state, unit, effects.secrets)
+    return not is_leaders or (view.leads and view.term == effects.term)
 
 
 def fail(state: State, unit: Unit, message: str) -> None:
@@ -129,6 +133,11 @@ def lose(state: State, unit: Unit) -> None:
         fail(state, unit, LOST)
     else:
         unit.running = replace(running, is_lost=True)
+
+
+def hand_back(state: State, unit: Unit) -> None:
+    """Have the attempt that runs be made again at the next grant, as one that was not lost."""
+    unit.running = replace(_running(unit), is_lost=True)
 
 
 def elect(state: State, application: Application) -> str:
@@ -156,14 +165,23 @@ def _running(unit: Unit) -> Running:
     return unit.running
 
 
-def _check(unit: Unit, running: Running, effects: Effects, view: View) -> None:
-    """Raise CommitRefused where a bag is not the unit's to write, or a storage not the charm's."""
+def check(state: State, unit: Unit, relation: int, effects: Effects, view: View) -> None:
+    """Raise CommitRefused where a bag or a secret is not the unit's to write; `relation` is that of its event."""
+    secret.check(state, unit, effects.secrets, view)
     for index, edit in enumerate(effects.bags):
         told = unit.ledger.relations.get(edit.relation)
-        is_in = edit.relation == running.event.relation or (told is not None and not told.broken)
+        is_in = edit.relation == relation or (told is not None and not told.broken)
         if edit.relation not in view.relations or not is_in:
             text = f"the unit is not in relation {edit.relation}; write to relations that it was told of"
             raise errors.CommitRefused.of(f"bags[{index}].relation", text)
+
+
+def write(state: State, unit: Unit, effects: Effects) -> Written:
+    """Write what was checked, and return what of it the unit's ledger counts."""
+    written = _write(state, unit, state.applications[unit.application], effects.bags)
+    tracked = secret.write(state, unit, effects.secrets)
+    _keep(state, unit, effects)
+    return replace(written, tracked=tracked)
 
 
 def _write(state: State, unit: Unit, application: Application, edits: Iterable[BagEdit]) -> Written:

@@ -1,13 +1,14 @@
 """What Watch shows of a world: each change of it as an entry, whose data have the shapes of the server's.
 
-Bags, configurations and states are never in it.
+Bags, configurations, states, and what secrets, parameters and results of tasks say, are never in it.
 """
 
 from collections.abc import Iterable
 
-from tinkwell.core.unit.kinds import EventState
+from tinkwell.core.unit import name
+from tinkwell.core.unit.kinds import EventState, TaskState
 from tinkwell.core.unit.unit_event import UnitEvent
-from tinkwell.core.unit.world.state import Application, LogEntry, Relation, Running, State, Storage, Unit
+from tinkwell.core.unit.world.state import Application, LogEntry, Relation, Running, Secret, State, Storage, Task, Unit
 from tinkwell.core.value.document import JsonObject
 
 CREATED, UPDATED, DELETED = "CREATED", "UPDATED", "DELETED"
@@ -81,6 +82,47 @@ def write_storage(state: State, storage: Storage, change: str = UPDATED) -> None
     _write(state, "STORAGE", change, storage.id, application.id if application else "", data)
 
 
+def write_secret(state: State, secret: Secret, change: str = UPDATED) -> None:
+    """Write an entry about a secret, without what is secret."""
+    application = state.applications.get(name.application_of(secret.owner) or secret.owner)
+    grants = sorted(secret.grants, key=lambda each: (each.relation, each.application, each.unit))
+    data: JsonObject = {
+        "id": secret.id,
+        "application_id": application.id if application else "",
+        "namespace": state.namespace,
+        "name": secret.name,
+        "owner": secret.owner,
+        "label": secret.label,
+        "description": secret.description,
+        "rotation": secret.rotation,
+        "latest": secret.latest,
+        "grants": [{"relation": each.relation, "application": each.application, "unit": each.unit} for each in grants],
+    }
+    _write(state, "SECRET", change, secret.id, application.id if application else "", data)
+
+
+def write_task(state: State, task: Task, change: str = "") -> None:
+    """Write an entry about a task, in the state that it has now, without what it was given and gives back."""
+    unit = state.units[task.unit]
+    application = state.applications[unit.application]
+    data: JsonObject = {
+        "id": task.id,
+        "application_id": application.id,
+        "unit_id": unit.id,
+        "namespace": state.namespace,
+        "unit": task.unit,
+        "kind": task.kind,
+        "name": task.name,
+        "state": task.state,
+        "message": task.message,
+        "timeout_seconds": task.timeout_seconds,
+        "actor": task.actor,
+        "cancelled": task.is_cancelled,
+    }
+    what = "STARTED" if task.state is TaskState.RUNNING else task.state
+    _write(state, "TASK", change or f"TASK_{what}", task.id, application.id, data)
+
+
 def write_event(state: State, unit: Unit, running: Running) -> None:
     """Write an entry about a unit event, in the state that it has now."""
     application = state.applications[unit.application]
@@ -98,6 +140,7 @@ def write_event(state: State, unit: Unit, running: Running) -> None:
         "phase": running.phase,
         "relation": _event_relation(state, event) if event.relation else None,
         "storage": event.storage,
+        "secret": {"id": event.secret, "revision": event.revision} if event.secret else None,
         "mirrored": event.is_mirrored,
         "echo": event.is_echo,
         "seen": {

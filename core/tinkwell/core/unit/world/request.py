@@ -161,6 +161,15 @@ def detach(state: State, wanted: str, *, actor: str) -> None:
             change.detach(state, storage)
 
 
+def remove_storage(state: State, wanted: str) -> None:
+    """Forget a storage that no unit has."""
+    storage = state.storage(wanted)
+    if storage.unit:
+        raise errors.IllegalTransition(f"storage {wanted}", f"unit {storage.unit} has it; detach it first")
+    del state.storages[wanted]
+    log.write_storage(state, storage, log.DELETED)
+
+
 def request(state: State, unit: Unit, kind: EventKind) -> None:
     """Ask for `pre-series-upgrade`, for `post-series-upgrade` after it, or for `collect-metrics`."""
     if unit.life is not Life.ALIVE:

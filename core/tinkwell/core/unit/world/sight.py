@@ -1,8 +1,9 @@
 """What a unit sees of a world: the view that its next event is found by."""
 
-from tinkwell.core.unit.kinds import EventKind, Life, Membership
+from tinkwell.core.unit.kinds import EventKind, Life, Membership, TaskState
 from tinkwell.core.unit.resolver import relation as rule
 from tinkwell.core.unit.view import MemberView, RelationView, View
+from tinkwell.core.unit.world import secret
 from tinkwell.core.unit.world.state import Application, Relation, State, Unit
 
 
@@ -37,6 +38,8 @@ def view(state: State, unit: Unit) -> View:
             for each in state.relations_of(application.name)
             if each.ends[application.name] in known.endpoints or each.number in unit.ledger.relations
         },
+        secrets=secret.views(state, unit, leads=leader(state, application) == unit.name),
+        task=next((each.id for each in state.tasks_of(unit.name) if each.state is TaskState.PENDING), ""),
     )
 
 

@@ -6,11 +6,23 @@ What Watch shows of a thing is written to the log by whoever changes it, through
 import copy
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from tinkwell.core import errors
 from tinkwell.core.unit import name
 from tinkwell.core.unit.effect import Notice, Port
-from tinkwell.core.unit.kinds import EventState, Leaving, Life, Membership, Phase, Profile, Reason
+from tinkwell.core.unit.kinds import (
+    EventState,
+    Leaving,
+    Life,
+    Membership,
+    Phase,
+    Profile,
+    Reason,
+    Rotation,
+    TaskKind,
+    TaskState,
+)
 from tinkwell.core.unit.ledger import NO_REQUESTS, Ledger, Requests
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.world.charm import Charm
@@ -69,7 +81,10 @@ class Application:
 
 @dataclass(slots=True)
 class Unit:
-    """A unit. `is_heard`: its agent is alive. `losses` are attempts of its event that were lost in a row."""
+    """A unit. `is_heard`: its agent is alive. `losses` are attempts of its event that were lost in a row.
+
+    `labels` are those that it has given to secrets that it reads, by their names.
+    """
 
     id: str
     name: str
@@ -92,6 +107,7 @@ class Unit:
     state: dict[str, str] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     ports: set[Port] = field(default_factory=set)
+    labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def application(self) -> str:
@@ -156,21 +172,84 @@ class Storage:
         return self.name.rpartition("/")[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The units of an application, or one of them, may read a secret while a relation lives; 0 is for ever."""
+
+    relation: int
+    application: str
+    unit: str = ""
+
+
+@dataclass(slots=True)
+class Revision:
+    """What a secret is in one of its revisions."""
+
+    content: dict[str, str] = field(repr=False)
+    expires_at: datetime | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Secret:
+    """A secret of a unit, of an application, or of users: then `owner` is empty.
+
+    `name` is what charms know it by. `latest` is its newest revision, and `newest` the highest number that was given.
+    """
+
+    id: str
+    name: str
+    owner: str
+    label: str = ""
+    description: str = ""
+    rotation: Rotation = Rotation.NEVER
+    rotates_at: datetime | None = None
+    latest: int = 1
+    newest: int = 1
+    revisions: dict[int, Revision] = field(default_factory=dict)
+    grants: set[Granted] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What a unit is asked to run; those of a unit are in the order of `number`. `is_cancelled`: it is to end."""
+
+    id: str
+    number: int
+    unit: str
+    kind: TaskKind
+    name: str = ""
+    parameters: JsonObject = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    timeout_seconds: int = 0
+    actor: str = ""
+    state: TaskState = TaskState.PENDING
+    result: str = ""
+    message: str = ""
+    is_cancelled: bool = False
+
+
 @dataclass(slots=True)
 class State:
-    """All of a namespace. `streams` are the events of each unit that were committed or skipped, also of those gone."""
+    """All of a namespace. `streams` are the events of each unit that were committed or skipped, also of those gone.
+
+    `secrets` are by name, `tasks` by id, also those that have ended. `clock` says when rotations and expiries are due.
+    """
 
     namespace: str
     make_id: Callable[[str], str]
+    clock: Callable[[], datetime]
     applications: dict[str, Application] = field(default_factory=dict)
     units: dict[str, Unit] = field(default_factory=dict)
     relations: dict[int, Relation] = field(default_factory=dict)
     storages: dict[str, Storage] = field(default_factory=dict)
+    secrets: dict[str, Secret] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
     streams: dict[str, list[Running]] = field(default_factory=dict)
     log: list[LogEntry] = field(default_factory=list)
     next_relation: int = 1
     next_storage: int = 0
     next_entered: int = 1
+    next_task: int = 1
     next_id: int = 1
 
     def new_id(self, what: str) -> str:
@@ -203,6 +282,26 @@ class State:
             raise errors.NotFound("storage", wanted)
         return self.storages[wanted]
 
+    def secret(self, wanted: str) -> Secret:
+        """Return a secret by its name; raises NotFound."""
+        if wanted not in self.secrets:
+            raise errors.NotFound("SECRET", wanted)
+        return self.secrets[wanted]
+
+    def task(self, wanted: str) -> Task:
+        """Return a task; raises NotFound."""
+        if wanted not in self.tasks:
+            raise errors.NotFound("TASK", wanted)
+        return self.tasks[wanted]
+
+    def running_task(self, unit: str) -> Task | None:
+        """Return the task that a unit runs."""
+        return next((task for task in self.tasks_of(unit) if task.state is TaskState.RUNNING), None)
+
+    def tasks_of(self, unit: str) -> Iterator[Task]:
+        """Yield the tasks of a unit in their order."""
+        return (task for task in self.tasks.values() if task.unit == unit)
+
     def units_of(self, application: str) -> Iterator[Unit]:
         """Yield the units of an application, also those that are DEAD and not yet deleted."""
         return (unit for unit in self.units.values() if unit.application == application)
@@ -223,6 +322,8 @@ class State:
             units={key: _copied_unit(each) for key, each in self.units.items()},
             relations={key: _copied_relation(each) for key, each in self.relations.items()},
             storages={key: copy.copy(each) for key, each in self.storages.items()},
+            secrets={key: _copied_secret(each) for key, each in self.secrets.items()},
+            tasks=dict(self.tasks),
             streams={key: list(each) for key, each in self.streams.items()},
             log=list(self.log),
         )
@@ -234,6 +335,8 @@ class State:
             tuple(_unit_key(each) for each in self.units.values()),
             tuple(_relation_key(each) for each in self.relations.values()),
             tuple((each.name, each.unit, each.life, each.is_attached) for each in self.storages.values()),
+            tuple(_secret_key(each) for each in self.secrets.values()),
+            tuple((each.id, each.state, each.is_cancelled) for each in self.tasks.values()),
             tuple((unit, tuple((told.event, told.state) for told in stream)) for unit, stream in self.streams.items()),
         )
 
@@ -258,7 +361,21 @@ def _members_key(relation: Relation) -> Hashable:
 
 
 def _copied_unit(unit: Unit) -> Unit:
-    return replace(unit, state=dict(unit.state), notices=list(unit.notices), ports=set(unit.ports))
+    return replace(
+        unit, state=dict(unit.state), notices=list(unit.notices), ports=set(unit.ports), labels=dict(unit.labels)
+    )
+
+
+def _copied_secret(secret: Secret) -> Secret:
+    return replace(
+        secret,
+        revisions={key: copy.copy(each) for key, each in secret.revisions.items()},
+        grants=set(secret.grants),
+    )
+
+
+def _secret_key(each: Secret) -> Hashable:
+    return each.name, each.owner, each.rotates_at, each.latest, frozenset(each.revisions), frozenset(each.grants)
 
 
 def _copied_relation(relation: Relation) -> Relation:

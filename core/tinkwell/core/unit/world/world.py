@@ -4,7 +4,8 @@ Nothing in it waits or is random: what comes when (retries, ticks, the end of le
 try every order of requests and commits, charms are tested without a server, and the fake server answers from it.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 
 from tinkwell.core import errors
 from tinkwell.core.unit import effect
@@ -14,24 +15,35 @@ from tinkwell.core.unit.ledger import Ledger
 from tinkwell.core.unit.resolver import resolve
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
-from tinkwell.core.unit.world import change, delivery, log, relating, request, sight
+from tinkwell.core.unit.world import change, delivery, log, relating, request, running, secret, sight, task
 from tinkwell.core.unit.world.charm import Charm
-from tinkwell.core.unit.world.state import Application, LogEntry, Relation, Running, State, Storage, Unit
-from tinkwell.core.value.document import JsonValue
+from tinkwell.core.unit.world.state import Application, LogEntry, Relation, Running, Secret, State, Storage, Task, Unit
+from tinkwell.core.value.document import JsonObject, JsonValue
 
 
 def _same(what: str) -> str:
     return what
 
 
+def _never_later() -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC)
+
+
 class World:
     """Applications, units and relations of a namespace; the same calls give the same log.
 
-    `make_id` makes an id of a text that nothing else has. Requests raise what the server raises for them.
+    `make_id` makes an id of a text that nothing else has. `clock` says when secrets are to be rotated and expire.
+    Requests raise what the server raises for them.
     """
 
-    def __init__(self, *, namespace: str = "default", make_id: Callable[[str], str] = _same) -> None:
-        self._state = State(namespace, make_id)
+    def __init__(
+        self,
+        *,
+        namespace: str = "default",
+        make_id: Callable[[str], str] = _same,
+        clock: Callable[[], datetime] = _never_later,
+    ) -> None:
+        self._state = State(namespace, make_id, clock)
 
     # Operators
 
@@ -96,6 +108,10 @@ class World:
         """Have a storage leave its unit; it stays, free."""
         request.detach(self._state, storage, actor=actor)
 
+    def remove_storage(self, storage: str) -> None:
+        """Forget a storage that no unit has."""
+        request.remove_storage(self._state, storage)
+
     def request(self, unit: str, kind: EventKind) -> None:
         """Ask for `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
         request.request(self._state, self._state.unit(unit), kind)
@@ -120,12 +136,65 @@ class World:
         """Say that `update-status` is due; what is due already is not due twice."""
         self._state.unit(unit).is_tick_due = True
 
+    def run_task(
+        self,
+        unit: str,
+        name: str = "",
+        parameters: JsonObject | None = None,
+        *,
+        arguments: Sequence[str] = (),
+        timeout_seconds: int = 0,
+        actor: str = "",
+    ) -> str:
+        """Ask a unit to run an action of its charm, or with `arguments` a command, and return the task's id."""
+        asked = task.ask(
+            self._state,
+            self._state.unit(unit),
+            name=name,
+            parameters=parameters,
+            arguments=tuple(arguments),
+            timeout_seconds=timeout_seconds,
+            actor=actor,
+        )
+        return asked.id
+
+    def cancel_task(self, id_: str, *, actor: str = "") -> Task:
+        """End a task: at once where it waits; where it runs, its agent is to end it."""
+        return task.cancel(self._state, self._state.task(id_), actor=actor)
+
+    def create_secret(self, name: str, content: Mapping[str, str], *, label: str = "", description: str = "") -> Secret:
+        """Create a user's secret."""
+        return secret.create(self._state, name, content=content, label=label, description=description)
+
+    def update_secret(self, edit: effect.SecretSet) -> Secret:
+        """Change a user's secret."""
+        found = self._state.secret(edit.id)
+        secret.update(self._state, found, edit)
+        return found
+
+    def remove_secret(self, name: str, revision: int = 0) -> None:
+        """Remove a revision of a secret, or all of it."""
+        secret.remove(self._state, self._state.secret(name), revision)
+
+    def grant_secret(self, name: str, application: str, *, is_granted: bool = True) -> None:
+        """Let the units of an application read a user's secret, or let them no more."""
+        change_ = secret.let_read if is_granted else secret.take_back
+        change_(self._state, self._state.secret(name), self._state.application(application).name)
+
     # Agents
 
     def due(self, unit: str) -> UnitEvent | None:
         """Return what a unit would be given if nothing of it were in flight."""
         found = self._state.unit(unit)
         return resolve.next_event(found.ledger, sight.view(self._state, found))
+
+    def due_task(self, unit: str) -> str:
+        """Return the id of the task that a unit would be given now; "" while an event or a task runs."""
+        found = self._state.unit(unit)
+        event = found.running
+        if self.running_task(unit) is not None or (event is not None and event.state is EventState.RUNNING):
+            return ""
+        return resolve.next_task(found.ledger, self.view(unit), has_error=event is not None)
 
     def grant(self, unit: str, *, may_retry: bool = True) -> Running | None:
         """Return the event that a unit is to run now; None if nothing is due, or it waits to be tried again."""
@@ -135,6 +204,22 @@ class World:
         """Commit the event that a unit runs, and return the next one. Raises CommitRefused and NotLeader."""
         return delivery.commit(self._state, self._state.unit(unit), effects)
 
+    def grant_task(self, unit: str) -> Task | None:
+        """Return the task that a unit is to run now; None if there is none, or an event comes first."""
+        return running.grant(self._state, self._state.unit(unit))
+
+    def commit_task(self, unit: str, outcome: effect.TaskOutcome, effects: effect.Effects = effect.NO_EFFECTS) -> Task:
+        """End the task that a unit runs. Raises CommitRefused and NotLeader, after which it is FAILED."""
+        return running.commit(self._state, self._state.unit(unit), outcome, effects)
+
+    def lose_task(self, unit: str) -> None:
+        """Say that nobody knows what became of the task that a unit runs."""
+        running.lose(self._state, self._state.unit(unit))
+
+    def read_secret(self, unit: str, *, name: str = "", label: str = "", revision: int = 0) -> tuple[Secret, int]:
+        """Return a secret that a unit may read, and which of its revisions: the newest one for 0."""
+        return secret.read(self._state, self._state.unit(unit), name=name, label=label, revision=revision)
+
     def fail(self, unit: str, message: str) -> None:
         """Say that the event that a unit runs has failed."""
         delivery.fail(self._state, self._state.unit(unit), message)
@@ -142,6 +227,10 @@ class World:
     def lose(self, unit: str) -> None:
         """Say that nobody knows what became of the attempt that a unit runs; after the second one it has failed."""
         delivery.lose(self._state, self._state.unit(unit))
+
+    def hand_back(self, unit: str) -> None:
+        """Say that the agent of a unit has ended the attempt because it stops: the next grant makes another one."""
+        delivery.hand_back(self._state, self._state.unit(unit))
 
     def silence(self, unit: str) -> None:
         """Say that a unit's agent has not been alive for so long that a leader's term is over."""
@@ -181,6 +270,24 @@ class World:
     def storages(self) -> Mapping[str, Storage]:
         return self._state.storages
 
+    @property
+    def secrets(self) -> Mapping[str, Secret]:
+        """The secrets, by the names that charms know."""
+        return self._state.secrets
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        """The tasks of the units that are there, by their ids."""
+        return self._state.tasks
+
+    def may_read(self, unit: str, name: str) -> bool:
+        """Whether a unit may read a secret."""
+        return secret.may_read(self._state, self._state.unit(unit), self._state.secret(name))
+
+    def running_task(self, unit: str) -> Task | None:
+        """Return the task that a unit runs."""
+        return self._state.running_task(unit)
+
     def bag(self, relation: int, owner: str) -> Mapping[str, str]:
         """Return what a unit or an application says in a relation."""
         bag = self._state.relation(relation).bags.get(owner)
@@ -215,9 +322,11 @@ class World:
         return [name for name, unit in self._state.units.items() if unit.life is not Life.DEAD]
 
     def is_busy(self, unit: str) -> bool:
-        """Whether a unit has an event in flight or due, or is to go."""
+        """Whether a unit has an event or a task in flight or due, or is to go."""
         found = self._state.unit(unit)
-        return found.running is not None or found.life is Life.DYING or self.due(unit) is not None
+        if found.running is not None or found.life is Life.DYING or self.running_task(unit) is not None:
+            return True
+        return bool(self.due_task(unit)) or self.due(unit) is not None
 
     def failed(self) -> list[str]:
         """Return the units of which an event is in ERROR."""

@@ -7,6 +7,8 @@ DECLARE
 BEGIN
     IF TG_TABLE_NAME = 'release_revision' THEN
         owner := concat(OLD.release_id, '/', OLD.revision);
+    ELSIF TG_TABLE_NAME = 'secret_revision' THEN
+        owner := concat(OLD.secret_id, '/', OLD.revision);
     ELSE
         owner := OLD.id;
     END IF;

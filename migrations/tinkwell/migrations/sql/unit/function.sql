@@ -242,8 +242,66 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- The content of a secret stands in no row that is told: an event has what is known of it without that. Each change of the
+-- row is told, for who may read what is changed without one.
+CREATE OR REPLACE FUNCTION write_secret_event() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        NEW := OLD;
+        NEW.version := OLD.version + 1;
+    END IF;
+    PERFORM write_event('SECRET', NEW.id, NEW.application_id, kind, NEW.version, secret_shape(NEW));
+    RETURN NULL;
+END $$;
+
+-- A final state is final, and a task runs at most once.
+CREATE OR REPLACE FUNCTION check_task_transition() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.state = 'PENDING' THEN
+            RETURN NEW;
+        END IF;
+        RAISE EXCEPTION 'task % may not begin as %', NEW.id, NEW.state
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'task_transition', TABLE = 'task';
+    ELSIF NEW.state = OLD.state THEN
+        RETURN NEW;
+    ELSIF (CASE OLD.state
+        WHEN 'PENDING' THEN NEW.state IN ('RUNNING', 'CANCELLED')
+        WHEN 'RUNNING' THEN NEW.state <> 'PENDING'
+        ELSE false
+    END) THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'task % may not go from % to %', OLD.id, OLD.state, NEW.state
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'task_transition', TABLE = 'task';
+END $$;
+
+-- What a task was given, and what it gives back, is not told.
+CREATE OR REPLACE FUNCTION write_task_event() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $$
+DECLARE
+    kind text := change_type(TG_OP, NULL, NULL);
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF NEW.state <> OLD.state THEN
+            kind := 'TASK_' || CASE NEW.state WHEN 'RUNNING' THEN 'STARTED' ELSE NEW.state END;
+        ELSIF NEW.is_cancelled = OLD.is_cancelled THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    PERFORM write_event('TASK', NEW.id, NEW.application_id, kind, NEW.version, task_shape(NEW));
+    RETURN NULL;
+END $$;
+
 REVOKE ALL ON FUNCTION
     check_unit_transition, check_unit_event_transition, count_config_version, count_bag_version, write_namespace_event,
     write_charm_event, write_application_event, write_unit_event, write_unit_event_event, write_relation_event,
-    write_relation_bag_event, write_storage_event
+    write_relation_bag_event, write_storage_event, write_secret_event, check_task_transition, write_task_event
 FROM PUBLIC;

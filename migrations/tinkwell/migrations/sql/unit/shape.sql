@@ -1,5 +1,5 @@
 -- Namespaces, charms, applications, units, their events, relations and storage as JSON. What bags and configurations hold
--- is left out: whoever may watch may not read these.
+-- is left out, and so is what secrets hold, and what tasks are given and give back: whoever may watch may not read these.
 
 CREATE OR REPLACE FUNCTION namespace_shape(n namespace) RETURNS json
 LANGUAGE sql STABLE
@@ -61,7 +61,9 @@ AS $$
             '{"number": ', e.relation, ', "endpoint": ', to_json(e.endpoint), ', "peer": ', to_json(e.is_peer),
             ', "application": ', to_json(e.remote_application), ', "unit": ', to_json(e.remote_unit),
             ', "departing_unit": ', to_json(e.departing_unit), '}') END,
-        ', "storage": ', to_json(e.storage), ', "mirrored": ', to_json(e.is_mirrored), ', "echo": ',
+        ', "storage": ', to_json(e.storage), ', "secret": ',
+        CASE WHEN e.secret = '' THEN 'null'
+             ELSE concat('{"id": ', to_json(e.secret), ', "revision": ', e.secret_revision, '}') END, ', "mirrored": ', to_json(e.is_mirrored), ', "echo": ',
         to_json(e.is_echo), ', "seen": {"config": ', e.seen_config, ', "charm": ', to_json(e.seen_charm),
         ', "term": ', e.seen_term, ', "bag": ', e.seen_bag, '}, "reason": "', e.reason, '", "leaving": "', e.leaving,
         '", "actor": ', to_json(e.actor), ', "cause": ', e.cause, ', "message": ', to_json(e.message),
@@ -94,6 +96,37 @@ AS $$
     )::json
 $$;
 
+CREATE OR REPLACE FUNCTION secret_shape(s secret) RETURNS json
+LANGUAGE sql STABLE
+AS $$
+    SELECT concat(
+        '{"id": "', s.id, '", "application_id": "', s.application_id, '", "namespace": "', s.namespace, '", "name": "',
+        s.name, '", "owner": ', to_json(s.owner), ', "label": ', to_json(s.label), ', "description": ',
+        to_json(s.description), ', "rotation": "', s.rotation, '", "latest": ', s.latest, ', "grants": ',
+        coalesce((SELECT json_agg(json_build_object('relation', coalesce(r.number, 0), 'application', a.name,
+                                                    'unit', coalesce(u.name, '')) ORDER BY g.id)
+                    FROM secret_grant g JOIN application a ON a.id = g.application_id
+                    LEFT JOIN relation r ON r.id = g.relation_id LEFT JOIN unit u ON u.id = g.unit_id
+                   WHERE g.secret_id = s.id), '[]'), ', "version": ', s.version,
+        time_member('created_at', s.created_at), time_member('updated_at', s.updated_at),
+        time_member('rotates_at', s.rotates_at), '}'
+    )::json
+$$;
+
+CREATE OR REPLACE FUNCTION task_shape(t task) RETURNS json
+LANGUAGE sql STABLE
+AS $$
+    SELECT concat(
+        '{"id": "', t.id, '", "application_id": "', t.application_id, '", "unit_id": "', t.unit_id,
+        '", "namespace": "', t.namespace, '", "unit": ', to_json(t.unit), ', "kind": "', t.kind, '", "name": ',
+        to_json(t.name), ', "state": "', t.state, '", "message": ', to_json(t.message), ', "timeout_seconds": ',
+        t.timeout_seconds, ', "actor": ', to_json(t.actor), ', "cancelled": ', to_json(t.is_cancelled),
+        ', "version": ', t.version, time_member('created_at', t.created_at), time_member('updated_at', t.updated_at),
+        time_member('started_at', t.started_at), time_member('finished_at', t.finished_at), '}'
+    )::json
+$$;
+
 REVOKE ALL ON FUNCTION
-    namespace_shape, charm_shape, application_shape, unit_shape, unit_event_shape, relation_shape, storage_shape
+    namespace_shape, charm_shape, application_shape, unit_shape, unit_event_shape, relation_shape, storage_shape,
+    secret_shape, task_shape
 FROM PUBLIC;

@@ -102,7 +102,8 @@ CREATE INDEX application_dying ON application (id) WHERE life <> 'ALIVE';
 -- agent that served it last; it has no foreign key: a lease that is not there is dead. charm is the code that it runs.
 -- plan and queue are JSON, as `server/unit/store/ledger.py` writes them. Numbers that are requested grow with each
 -- request. removal_reason and removal_actor say why it goes, and by whose doing; at
--- force_at it is DEAD, whatever it owes. The status is what its charm says, and error while an event has failed.
+-- force_at it is DEAD, whatever it owes. The status is what its charm says, and error while an event has failed;
+-- what the charm has said meanwhile, or before that, is kept in said_name, empty for nothing, and said_message.
 CREATE TABLE unit (
     id                uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     version           bigint NOT NULL DEFAULT 1,
@@ -123,6 +124,8 @@ CREATE TABLE unit (
     is_storage_kept   boolean NOT NULL DEFAULT false,
     status_name       text NOT NULL DEFAULT 'waiting',
     status_message    text NOT NULL DEFAULT '',
+    said_name         text NOT NULL DEFAULT '',
+    said_message      text NOT NULL DEFAULT '',
     workload_version  text NOT NULL DEFAULT '',
     last_ordinal      bigint NOT NULL DEFAULT 0,
     next_tick_at      moment,
@@ -150,7 +153,9 @@ CREATE TABLE unit (
     CONSTRAINT unit_place CHECK (machine_id IS NULL OR NOT is_anywhere),
     CONSTRAINT unit_status_known
         CHECK (status_name IN ('unknown', 'maintenance', 'waiting', 'blocked', 'active', 'error')),
-    CONSTRAINT unit_status_size CHECK (char_length(status_message) <= 1000)
+    CONSTRAINT unit_status_size CHECK (char_length(status_message) <= 1000),
+    CONSTRAINT unit_said_known CHECK (said_name IN ('', 'unknown', 'maintenance', 'waiting', 'blocked', 'active')),
+    CONSTRAINT unit_said_size CHECK (char_length(said_message) <= 1000)
 );
 CREATE INDEX unit_machine ON unit (machine_id) WHERE machine_id IS NOT NULL;
 CREATE INDEX unit_lease ON unit (lease_id) WHERE lease_id IS NOT NULL;

@@ -578,7 +578,7 @@ class Unit(_message.Message):
     charm: _builtins.str
     """charm is the digest of what the unit runs, which after a refresh is behind that of its application."""
     is_agent_alive: _builtins.bool
-    """is_agent_alive: an agent that serves the unit has a lease that is alive."""
+    """is_agent_alive: the agent that serves the unit has a lease that is alive, or one that takes it while none ever did."""
     version: _builtins.int
     last_ordinal: _builtins.int
     """last_ordinal is that of its newest event, 0 before the first."""
@@ -874,6 +874,11 @@ class UnitEvent(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    APPLICATION_ID_FIELD_NUMBER: _builtins.int
+    UNIT_ID_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     unit: _builtins.str
     kind: _builtins.str
@@ -904,6 +909,9 @@ class UnitEvent(_message.Message):
     name: _builtins.str
     """name is how people call it, such as db-relation-joined."""
     version: _builtins.int
+    namespace: _builtins.str
+    application_id: _builtins.str
+    unit_id: _builtins.str
     @_builtins.property
     def relation(self) -> Global___UnitEventRelation:
         """relation is set for relation events alone."""
@@ -926,6 +934,10 @@ class UnitEvent(_message.Message):
     def secret(self) -> Global___UnitEventSecret:
         """secret is set for secret events alone."""
 
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
@@ -954,10 +966,15 @@ class UnitEvent(_message.Message):
         name: _builtins.str = ...,
         version: _builtins.int = ...,
         secret: Global___UnitEventSecret | None = ...,
+        namespace: _builtins.str = ...,
+        application_id: _builtins.str = ...,
+        unit_id: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "finished_at", b"finished_at", "relation", b"relation", "retry_at", b"retry_at", "secret", b"secret", "seen", b"seen", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "created_at", b"created_at", "finished_at", b"finished_at", "relation", b"relation", "retry_at", b"retry_at", "secret", b"secret", "seen", b"seen", "started_at", b"started_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "deferred", b"deferred", "finished_at", b"finished_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "secret", b"secret", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "application_id", b"application_id", "attempt", b"attempt", "cause", b"cause", "consumed", b"consumed", "created_at", b"created_at", "deferred", b"deferred", "finished_at", b"finished_at", "id", b"id", "is_echo", b"is_echo", "is_mirrored", b"is_mirrored", "kind", b"kind", "leaving", b"leaving", "message", b"message", "name", b"name", "namespace", b"namespace", "ordinal", b"ordinal", "phase", b"phase", "reason", b"reason", "relation", b"relation", "retry_at", b"retry_at", "secret", b"secret", "seen", b"seen", "started_at", b"started_at", "state", b"state", "storage", b"storage", "unit", b"unit", "unit_id", b"unit_id", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1783,6 +1800,29 @@ class DetachRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DetachRequest: _TypeAlias = DetachRequest  # noqa: Y015
+
+@_typing.final
+class RemoveStorageRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    STORAGE_FIELD_NUMBER: _builtins.int
+    namespace: _builtins.str
+    storage: _builtins.str
+    """storage is the name of an instance that was detached, such as data/0."""
+    def __init__(
+        self,
+        *,
+        namespace: _builtins.str = ...,
+        storage: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["namespace", b"namespace", "storage", b"storage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveStorageRequest: _TypeAlias = RemoveStorageRequest  # noqa: Y015
 
 @_typing.final
 class ExplainUnitRequest(_message.Message):

@@ -148,6 +148,11 @@ class ApplicationServiceStub:
                 request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.DetachRequest.SerializeToString,
                 response_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Storage.FromString,
                 _registered_method=True)
+        self.RemoveStorage = channel.unary_unary(
+                '/tinkwell.api.v1.ApplicationService/RemoveStorage',
+                request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.RemoveStorageRequest.SerializeToString,
+                response_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Storage.FromString,
+                _registered_method=True)
         self.Explain = channel.unary_unary(
                 '/tinkwell.api.v1.ApplicationService/Explain',
                 request_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.ExplainUnitRequest.SerializeToString,
@@ -357,6 +362,13 @@ class ApplicationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RemoveStorage(self, request, context):
+        """RemoveStorage forgets a storage instance that no unit has; its agent removes what was kept in it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Explain(self, request, context):
         """Explain says what a unit does, waits for or failed in, and what has caused it.
         """
@@ -532,6 +544,11 @@ def add_ApplicationServiceServicer_to_server(servicer, server):
             'Detach': grpc.unary_unary_rpc_method_handler(
                     servicer.Detach,
                     request_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.DetachRequest.FromString,
+                    response_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Storage.SerializeToString,
+            ),
+            'RemoveStorage': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveStorage,
+                    request_deserializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.RemoveStorageRequest.FromString,
                     response_serializer=tinkwell_dot_api_dot_v1_dot_application__service__pb2.Storage.SerializeToString,
             ),
             'Explain': grpc.unary_unary_rpc_method_handler(
@@ -1176,6 +1193,33 @@ class ApplicationService:
             target,
             '/tinkwell.api.v1.ApplicationService/Detach',
             tinkwell_dot_api_dot_v1_dot_application__service__pb2.DetachRequest.SerializeToString,
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.Storage.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveStorage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tinkwell.api.v1.ApplicationService/RemoveStorage',
+            tinkwell_dot_api_dot_v1_dot_application__service__pb2.RemoveStorageRequest.SerializeToString,
             tinkwell_dot_api_dot_v1_dot_application__service__pb2.Storage.FromString,
             options,
             channel_credentials,

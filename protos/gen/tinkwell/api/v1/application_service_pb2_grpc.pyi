@@ -71,6 +71,8 @@ class ApplicationServiceStub:
     """Attach gives a unit a storage instance: a new one, or one that was detached on the unit's machine."""
     Detach: _aio.UnaryUnaryMultiCallable[_application_service_pb2.DetachRequest, _application_service_pb2.Storage]
     """Detach takes a storage instance from its unit. It stays on the machine."""
+    RemoveStorage: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RemoveStorageRequest, _application_service_pb2.Storage]
+    """RemoveStorage forgets a storage instance that no unit has; its agent removes what was kept in it."""
     Explain: _aio.UnaryUnaryMultiCallable[_application_service_pb2.ExplainUnitRequest, _application_service_pb2.ExplainUnitResponse]
     """Explain says what a unit does, waits for or failed in, and what has caused it."""
     ListEvents: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListUnitEventsRequest, _application_service_pb2.UnitEvent]
@@ -281,6 +283,14 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_application_service_pb2.DetachRequest, _abc.Awaitable[_application_service_pb2.Storage]],
     ) -> _abc.Awaitable[_application_service_pb2.Storage]:
         """Detach takes a storage instance from its unit. It stays on the machine."""
+
+    @_abc_1.abstractmethod
+    def RemoveStorage(
+        self,
+        request: _application_service_pb2.RemoveStorageRequest,
+        context: _aio.ServicerContext[_application_service_pb2.RemoveStorageRequest, _abc.Awaitable[_application_service_pb2.Storage]],
+    ) -> _abc.Awaitable[_application_service_pb2.Storage]:
+        """RemoveStorage forgets a storage instance that no unit has; its agent removes what was kept in it."""
 
     @_abc_1.abstractmethod
     def Explain(

@@ -249,6 +249,7 @@ class Grant(_message.Message):
     TASK_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     COMMITTED_ORDINAL_FIELD_NUMBER: _builtins.int
+    REMOTE_FIELD_NUMBER: _builtins.int
     timeout_seconds: _builtins.float
     """timeout_seconds from now the attempt has to have ended."""
     unit_id: _builtins.str
@@ -302,6 +303,10 @@ class Grant(_message.Message):
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___GrantSecret]:
         """secrets are those that the unit owns, and for the leader those of its application; then those that it has read."""
 
+    @_builtins.property
+    def remote(self) -> _application_service_pb2.Bag:
+        """remote is the bag of whom the event tells, as far as it came with the grant; else ReadBag has it."""
+
     def __init__(
         self,
         *,
@@ -329,10 +334,11 @@ class Grant(_message.Message):
         task: _application_service_pb2.Task | None = ...,
         secrets: _abc.Iterable[Global___GrantSecret] | None = ...,
         committed_ordinal: _builtins.int = ...,
+        remote: _application_service_pb2.Bag | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["application_status", b"application_status", "event", b"event", "leadership", b"leadership", "status", b"status", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_status", b"application_status", "event", b"event", "leadership", b"leadership", "remote", b"remote", "status", b"status", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "application", b"application", "application_status", b"application_status", "charm", b"charm", "committed_ordinal", b"committed_ordinal", "config", b"config", "config_version", b"config_version", "deferred", b"deferred", "event", b"event", "kind", b"kind", "leadership", b"leadership", "machine", b"machine", "namespace", b"namespace", "ports", b"ports", "profile", b"profile", "relations", b"relations", "secrets", b"secrets", "state", b"state", "status", b"status", "storages", b"storages", "task", b"task", "timeout_seconds", b"timeout_seconds", "unit", b"unit", "unit_id", b"unit_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "application", b"application", "application_status", b"application_status", "charm", b"charm", "committed_ordinal", b"committed_ordinal", "config", b"config", "config_version", b"config_version", "deferred", b"deferred", "event", b"event", "kind", b"kind", "leadership", b"leadership", "machine", b"machine", "namespace", b"namespace", "ports", b"ports", "profile", b"profile", "relations", b"relations", "remote", b"remote", "secrets", b"secrets", "state", b"state", "status", b"status", "storages", b"storages", "task", b"task", "timeout_seconds", b"timeout_seconds", "unit", b"unit", "unit_id", b"unit_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -900,6 +906,7 @@ class FailEventRequest(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     IS_LOST_FIELD_NUMBER: _builtins.int
+    IS_HANDED_BACK_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     event_id: _builtins.str
     attempt: _builtins.int
@@ -907,6 +914,10 @@ class FailEventRequest(_message.Message):
     """message is at most 1,000 characters."""
     is_lost: _builtins.bool
     """is_lost: the handler was ended from outside, and whether it had come to its end is not known."""
+    is_handed_back: _builtins.bool
+    """is_handed_back: the agent was asked to stop, and has ended the handler for that. It counts as nothing, whoever is next
+    makes another attempt, and no event is granted with it.
+    """
     def __init__(
         self,
         *,
@@ -915,10 +926,11 @@ class FailEventRequest(_message.Message):
         attempt: _builtins.int = ...,
         message: _builtins.str = ...,
         is_lost: _builtins.bool = ...,
+        is_handed_back: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "event_id", b"event_id", "is_lost", b"is_lost", "lease_token", b"lease_token", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "event_id", b"event_id", "is_handed_back", b"is_handed_back", "is_lost", b"is_lost", "lease_token", b"lease_token", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping
 from typing import Protocol
 
-from tinkwell.client import errors
+from tinkwell.client import errors, retry
 from tinkwell.client.value.change import Created
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow.model import Workflow
@@ -12,7 +12,6 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.provisioner.automation.effect import attempt
 from tinkwell.provisioner.automation.rule import evaluation, expression, key
 from tinkwell.provisioner.automation.rule import model as rule
-from tinkwell.provisioner.queue import retry
 
 # What the server will say again, however often it is asked.
 _HOPELESS = (

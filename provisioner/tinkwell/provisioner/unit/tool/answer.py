@@ -5,8 +5,17 @@ import json
 from tinkwell.core.value.yaml import text as yaml_text
 
 
+class Nothing:
+    """What a tool answers that has no answer."""
+
+
+NOTHING = Nothing()
+
+
 def write(value: object, style: str) -> str:
     """Write a JSON value with a line end behind it; smart text has nothing for null, and for nothing."""
+    if value is NOTHING:
+        return ""
     match style:
         case "json":
             return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"

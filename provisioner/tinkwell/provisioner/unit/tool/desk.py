@@ -15,19 +15,23 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinkwell.provisioner.unit.attempt import Attempt
-from tinkwell.provisioner.unit.tool import command, frame
+from tinkwell.core.unit import limit
+from tinkwell.provisioner.unit.attempt.attempt import Attempt
+from tinkwell.provisioner.unit.tool import frame
+from tinkwell.provisioner.unit.tool.command import table
 from tinkwell.provisioner.unit.tool.program import MAX_ADDRESS_BYTES
 
 logger = logging.getLogger(__name__)
 
-MAX_CALLS = 10_000
+MAX_CALLS = limit.TOOL_CALLS_PER_ATTEMPT
 # More connections than that at once are hung up on; a tool says so, and its script can try again.
 MAX_CONNECTIONS = 256
 CALL_SECONDS = 60.0
 _CREDENTIALS = struct.Struct("3i")
 _CONTEXT_BYTES = 16
 _FAILED = 1
+# Whoever knows a name in such a folder gets to it, and nobody else lists it.
+_PRIVATE, _PASSAGE = 0o700, 0o711
 # Context, tool, and content of a file.
 _FIXED_PARTS = 3
 
@@ -52,12 +56,18 @@ class Desk:
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator["Desk"]:
         """Answer until the block ends; raises `OSError`. What a predecessor has left at the path is taken away."""
+        folder = self.path.parent
+        # Nobody else gets into the folder until the socket in it has its mode and its owner.
+        folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        folder.chmod(_PRIVATE)
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink()
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         _bind(listener, self.path)
+        self.path.chmod(0o600)
         if os.geteuid() == 0 and (others := self._accounts - {0}):
             os.chown(self.path, min(others), -1)
+            folder.chmod(_PASSAGE)
         async with await asyncio.start_unix_server(self._serve, sock=listener, limit=frame.MAX_BYTES):
             yield self
         with contextlib.suppress(FileNotFoundError):
@@ -105,27 +115,25 @@ class Desk:
         result = await self._call(context.decode(errors="replace"), name.decode(errors="replace"), given, content)
         return [str(result.code).encode(), result.out.encode(), result.err.encode()]
 
-    async def _call(self, context: str, name: str, given: Sequence[bytes], content: bytes) -> command.Result:
+    async def _call(self, context: str, name: str, given: Sequence[bytes], content: bytes) -> table.Result:
         opened = self._open.get(context)
         if opened is None:
-            return command.Result(_FAILED, err=f"ERROR {name}: the event that this belongs to is over\n")
+            return table.Result(_FAILED, err=f"ERROR {name}: the event that this belongs to is over\n")
         opened.calls += 1
         if opened.calls > MAX_CALLS:
-            return command.Result(_FAILED, err=f"ERROR {name}: one event may make {MAX_CALLS:,} calls of tools\n")
+            return table.Result(_FAILED, err=f"ERROR {name}: one event may make {MAX_CALLS:,} calls of tools\n")
         try:
             arguments = [argument.decode() for argument in given]
         except UnicodeDecodeError:
-            return command.Result(_FAILED, err=f"ERROR {name}: an argument is not UTF-8\n")
-        return await command.call(opened.attempt, name, arguments, content)
+            return table.Result(_FAILED, err=f"ERROR {name}: an argument is not UTF-8\n")
+        return await table.call(opened.attempt, name, arguments, content)
 
 
 def _bind(listener: socket.socket, path: Path) -> None:
-    """Bind to a path of any length, which no address holds; nobody else gets at the socket before its mode is set."""
-    before = os.umask(0o177)
+    """Bind to a path of any length, which no address holds."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         is_short = len(os.fsencode(path)) <= MAX_ADDRESS_BYTES
         listener.bind(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
     finally:
         os.close(folder)
-        os.umask(before)

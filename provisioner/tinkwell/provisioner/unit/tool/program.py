@@ -14,6 +14,9 @@ MAX_INPUT_BYTES = 4 * 1024 * 1024
 # The longest path that fits into the address of a socket, without its end.
 MAX_ADDRESS_BYTES = 107
 FAILED = 1
+# The tools that read values out of files.
+SECRETS = ("secret-add", "secret-set")
+VALUE_FILE = "#file="
 _CHUNK_BYTES = 64 * 1024
 
 
@@ -25,6 +28,8 @@ def main() -> int:
         return _fail(f"{CONTEXT} and {SOCKET} are not set: {tool} works within a charm's scripts only")
     try:
         given = _read_file(arguments)
+        if tool in SECRETS:
+            arguments = _read_values(arguments)
     except OSError as error:
         return _fail(f"--file: {error}")
     if len(given) > MAX_INPUT_BYTES:
@@ -58,6 +63,18 @@ def _read_file(arguments: "list[str]") -> bytes:
         return b""
     with open(0 if name == "-" else name, "rb", closefd=name != "-") as file:
         return file.read(MAX_INPUT_BYTES + 1)
+
+
+def _read_values(arguments: "list[str]") -> "list[str]":
+    """Read the files of `key#file=PATH`, which secrets are given by so that no list of processes shows their values."""
+    found = []
+    for argument in arguments:
+        key, mark, path = argument.partition(VALUE_FILE)
+        if mark and not key.startswith("-"):
+            with open(path, "rb") as file:  # noqa: PTH123
+                argument = f"{key}={os.fsdecode(file.read(MAX_INPUT_BYTES))}"
+        found.append(argument)
+    return found
 
 
 def _call(address: str, parts: "list[bytes]") -> "list[bytes]":

@@ -10,6 +10,7 @@ from tinkwell.core.value import check, document
 from tinkwell.core.value.yaml import file as yaml_file
 
 FORMATS = ("smart", "json", "yaml")
+FORMAT = {"--format": "format"}
 # Reading YAML takes a while for each character.
 MAX_YAML_BYTES = 64 * 1024
 
@@ -22,13 +23,14 @@ class Misused(Exception):
 class Usage:
     """How a tool may be called. `flags` are those with a value, by each way to write them; `switches` have none.
 
-    Names are what `Arguments` knows them by.
+    Names are what `Arguments` knows them by. `style` is the format of its answers where none is asked for.
     """
 
     flags: Mapping[str, str]
     switches: Mapping[str, str]
     least: int = 0
     most: int | None = None
+    style: str = "smart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,12 @@ class Arguments:
     flags: Mapping[str, str]
     switches: frozenset[str]
     rest: Sequence[str]
+    style: str = "smart"
 
     @property
     def format(self) -> str:
         """In which format to answer; raises `Misused` for one that is not known."""
-        chosen = self.flags.get("format", "smart")
+        chosen = self.flags.get("format", self.style)
         if chosen not in FORMATS:
             raise Misused(f"--format: {chosen!r} is no format; use one of {', '.join(FORMATS)}")
         return chosen
@@ -72,7 +75,7 @@ def parse(usage: Usage, given: Sequence[str]) -> Arguments:
     if len(rest) < usage.least or (usage.most is not None and len(rest) > usage.most):
         most = "or more" if usage.most is None else f"to {usage.most}"
         raise Misused(f"{len(rest)} arguments are given; {usage.least} {most} are expected")
-    return Arguments(flags, frozenset(switches), rest)
+    return Arguments(flags, frozenset(switches), rest, usage.style)
 
 
 async def given_pairs(arguments: Arguments, content: bytes) -> dict[str, str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pydantic
 
+from tinkwell.core import access
 from tinkwell.core.process_log import redaction
 from tinkwell.sandbox import secrecy
 from tinkwell.server import settings
@@ -112,7 +113,8 @@ def _admit_provisioner(chosen: Settings) -> tuple[Settings, Mapping[str, str]]:
     token = secrets.token_urlsafe()
     redaction.register(token)
     tokens = {**chosen.tokens, _PROVISIONER: pydantic.SecretStr(token)}
-    return chosen.model_copy(update={"tokens": tokens}), {**environment, "TINKWELL_TOKEN": token}
+    roles = {**chosen.roles, _PROVISIONER: access.Role.ADMIN}
+    return chosen.model_copy(update={"tokens": tokens, "roles": roles}), {**environment, "TINKWELL_TOKEN": token}
 
 
 def _tell_neighbors() -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -59,6 +59,8 @@ class LeaseService:
         self._database = database
         self._seconds = lease_seconds
         self._holders = holders
+        # What else there is to do as a lease is ended by its owner, by its token: whoever needs that adds it.
+        self.on_end: list[Callable[[Transaction, int], Awaitable[None]]] = []
         # Until when the leases live that were acquired or renewed here, by the clock of this process.
         self._alive: dict[int, float] = {}
 
@@ -111,11 +113,13 @@ class LeaseService:
         return renewed
 
     async def end(self, token: int, *, actor: str) -> None:
-        """End a lease, if it is one; what is held under it is lost."""
+        """End a lease, if it is one; what is held under it is lost, or what those that were added make of it."""
 
         async def work(transaction: Transaction) -> None:
             transaction.changed = False
             await queries.end(transaction.connection, token)
+            for act in self.on_end:
+                await act(transaction, token)
 
         await self._database.write(work, actor=actor)
         self._alive.pop(token, None)

@@ -8,9 +8,10 @@ from tinkwell.core import errors
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
 from tinkwell.core.unit.kinds import CharmKind, Owner
 from tinkwell.core.value import parse
+from tinkwell.server.unit.api import secret_message, task_message
 from tinkwell.server.unit.service.agent.serving import Offer
 from tinkwell.server.unit.service.agent.telling import Status
-from tinkwell.server.unit.service.delivery.record import Bag, Grant, NewLine, Next, NoEvent, OwnRelation
+from tinkwell.server.unit.service.delivery.record import Bag, Grant, GrantedEvent, NewLine, Next, NoEvent, OwnRelation
 
 _CHARM_KINDS = {application_pb.CharmKind.Value(f"CHARM_KIND_{kind.name}"): kind for kind in CharmKind}
 
@@ -40,9 +41,10 @@ def following(found: Next) -> pb.NextEventResponse:
 
 
 def grant(found: Grant) -> pb.Grant:
-    """Write an event to run."""
+    """Write an event or a task to run."""
     return pb.Grant(
-        event=_event(found),
+        event=_event(found, found.granted) if found.granted is not None else None,
+        task=task_message.task(found.task) if found.task is not None else None,
         timeout_seconds=found.timeout_seconds,
         unit_id=found.unit_id,
         unit=found.unit,
@@ -73,6 +75,9 @@ def grant(found: Grant) -> pb.Grant:
         ),
         machine=found.machine,
         addresses=found.addresses,
+        secrets=[secret_message.own_secret(each) for each in found.secrets],
+        committed_ordinal=found.committed_ordinal,
+        remote=bag(found.granted.remote) if found.granted is not None and found.granted.remote is not None else None,
     )
 
 
@@ -99,6 +104,7 @@ def effects(source: pb.Effects) -> Effects:
         storages=tuple(StorageRequest(storage=each.name, count=each.count) for each in source.storages),
         deferred=_notices(source.deferred),
         consumed=_notices(source.consumed),
+        secrets=secret_message.effects(source.secrets),
     )
 
 
@@ -115,8 +121,8 @@ def lines(source: Iterable[application_pb.UnitLogLine]) -> list[NewLine]:
     ]
 
 
-def _event(found: Grant) -> application_pb.UnitEvent:
-    granted, event = found.granted, found.granted.event
+def _event(found: Grant, granted: GrantedEvent) -> application_pb.UnitEvent:
+    event = granted.event
     relation = None
     if event.relation:
         relation = application_pb.UnitEventRelation(
@@ -127,6 +133,10 @@ def _event(found: Grant) -> application_pb.UnitEvent:
             unit=event.unit,
             departing_unit=event.departing_unit,
         )
+    secret = None
+    if event.secret:
+        label = next((each.label for each in found.secrets if each.name == event.secret), "")
+        secret = application_pb.UnitEventSecret(id=event.secret, label=label, revision=event.revision)
     seen = event.seen
     return application_pb.UnitEvent(
         id=granted.id,
@@ -137,6 +147,7 @@ def _event(found: Grant) -> application_pb.UnitEvent:
         state=application_pb.UNIT_EVENT_STATE_RUNNING,
         relation=relation,
         storage=event.storage,
+        secret=secret,
         is_mirrored=event.is_mirrored,
         is_echo=event.is_echo,
         seen=application_pb.UnitEventSeen(config=seen.config, charm=seen.charm, term=seen.term, bag=seen.bag),

@@ -8,6 +8,7 @@ from tinkwell.api.v1 import unit_service_pb2_grpc
 from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.unit.api import agent_message as message
+from tinkwell.server.unit.api import task_message
 from tinkwell.server.unit.service.agent.service import AgentService
 
 
@@ -30,6 +31,17 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
         return message.following(found)
 
     async def CommitEvent(self, request: pb.CommitEventRequest, context: Context) -> pb.CommitEventResponse:
+        if request.HasField("task"):
+            ended = await self._service.tasks.commit(
+                request.event_id,
+                request.attempt,
+                task_message.to_outcome(request.task),
+                message.effects(request.effects),
+                lease_token=request.lease_token,
+                is_last=request.is_last,
+                actor=auth.actor(context),
+            )
+            return pb.CommitEventResponse(next=message.following(ended))
         found = await self._service.committing.commit(
             request.event_id,
             request.attempt,
@@ -46,6 +58,7 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
             request.attempt,
             message=request.message,
             is_lost=request.is_lost,
+            is_handed_back=request.is_handed_back,
             lease_token=request.lease_token,
             actor=auth.actor(context),
         )
@@ -56,6 +69,26 @@ class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
             request.event_id, relation=request.relation, owner=request.owner, lease_token=request.lease_token
         )
         return pb.ReadBagResponse(bag=message.bag(found))
+
+    async def ReadSecret(self, request: pb.ReadSecretRequest, context: Context) -> pb.ReadSecretResponse:
+        name, revision, content = await self._service.secrets.read(
+            request.event_id,
+            name=request.id,
+            label=request.label,
+            revision=request.revision,
+            lease_token=request.lease_token,
+        )
+        return pb.ReadSecretResponse(id=name, revision=revision, content=content)
+
+    async def AppendTaskLog(self, request: pb.AppendTaskLogRequest, context: Context) -> pb.AppendTaskLogResponse:
+        await self._service.tasks.append(
+            request.task_id,
+            request.number,
+            request.lines,
+            lease_token=request.lease_token,
+            actor=auth.actor(context),
+        )
+        return pb.AppendTaskLogResponse()
 
     async def SetStatus(self, request: pb.SetStatusRequest, context: Context) -> pb.SetStatusResponse:
         has_application = request.HasField("application_status")

@@ -1,14 +1,15 @@
 """Applications and all that belongs to them as protobuf messages, and requests back from them."""
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from google.protobuf import timestamp_pb2
 
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import namespace_service_pb2 as namespace_pb
 from tinkwell.core import errors
-from tinkwell.core.charm.record import Endpoint, Option, Role, Storage, StoredCharm
+from tinkwell.core.charm import action
+from tinkwell.core.charm.record import Action, Endpoint, Option, Role, Storage, StoredCharm
 from tinkwell.core.unit import record
 from tinkwell.core.unit.kinds import CharmKind, EventState, Life, Phase, Profile
 from tinkwell.core.value import document
@@ -59,6 +60,7 @@ def charm(found: StoredCharm) -> pb.Charm:
         created_at=timestamp.of(found.created_at),
         updated_at=timestamp.of(found.updated_at),
         warnings=found.warnings,
+        actions=[_action(manifest.actions[name]) for name in sorted(manifest.actions)],
     )
 
 
@@ -153,6 +155,9 @@ def event(found: record.Event) -> pb.UnitEvent:
     about = found.relation
     return pb.UnitEvent(
         id=found.id,
+        namespace=found.namespace,
+        application_id=found.application_id,
+        unit_id=found.unit_id,
         unit=found.unit,
         kind=found.kind,
         ordinal=found.ordinal,
@@ -160,6 +165,7 @@ def event(found: record.Event) -> pb.UnitEvent:
         state=_STATES[found.state],
         relation=_event_relation(about) if about is not None else None,
         storage=found.storage,
+        secret=pb.UnitEventSecret(id=found.secret, revision=found.revision) if found.secret else None,
         is_mirrored=found.is_mirrored,
         is_echo=found.is_echo,
         seen=pb.UnitEventSeen(
@@ -168,13 +174,7 @@ def event(found: record.Event) -> pb.UnitEvent:
         reason=found.reason,
         leaving=found.leaving,
         actor=found.actor,
-        cause=pb.UnitEventCause(
-            type=str(found.cause.get("type", "")),
-            id=str(found.cause.get("id", "")),
-            owner=str(found.cause.get("owner", "")),
-            version=int(found.cause.get("version", 0)),
-            actor=str(found.cause.get("actor", "")),
-        ),
+        cause=_cause(found.cause) if found.cause else None,
         phase=_PHASES[found.phase],
         message=found.message,
         deferred=found.deferred,
@@ -184,6 +184,8 @@ def event(found: record.Event) -> pb.UnitEvent:
         retry_at=_moment(found.retry_at),
         name=found.name,
         version=found.version,
+        created_at=_moment(found.created_at),
+        updated_at=_moment(found.updated_at),
     )
 
 
@@ -274,12 +276,28 @@ def _option(found: Option) -> pb.CharmOption:
     )
 
 
+def _action(found: Action) -> pb.CharmAction:
+    schema = action.schema(found)
+    parameters = document.dump_json(schema) if schema else ""
+    return pb.CharmAction(name=found.name, description=found.description, parameters=parameters)
+
+
 def _json(value: JsonValue) -> str:
     return document.dump_json(value) if value is not None else ""
 
 
 def _status(found: record.Status) -> pb.UnitStatus:
     return pb.UnitStatus(name=found.name, message=found.message)
+
+
+def _cause(found: Mapping[str, str | int]) -> pb.UnitEventCause:
+    return pb.UnitEventCause(
+        type=str(found.get("type", "")),
+        id=str(found.get("id", "")),
+        owner=str(found.get("owner", "")),
+        version=int(found.get("version", 0)),
+        actor=str(found.get("actor", "")),
+    )
 
 
 def _event_relation(found: record.EventRelation) -> pb.UnitEventRelation:

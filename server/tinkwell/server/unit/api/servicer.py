@@ -14,7 +14,7 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.server.rpc import auth
 from tinkwell.server.rpc.interceptor import Context
 from tinkwell.server.rpc.watch.watch import Watches
-from tinkwell.server.unit.api import charm_stream, message
+from tinkwell.server.unit.api import charm_stream, message, task_message
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.namespaces import Namespaces
 from tinkwell.server.unit.service.request.service import ApplicationService
@@ -26,6 +26,7 @@ _WATCHED = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
+    ResourceType.TASK,
 )
 
 
@@ -167,6 +168,10 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         detached = await self._service.storing.detach(request.namespace, request.storage, actor=auth.actor(context))
         return message.storage(detached)
 
+    async def RemoveStorage(self, request: pb.RemoveStorageRequest, context: Context) -> pb.Storage:
+        removed = await self._service.storing.remove(request.namespace, request.storage, actor=auth.actor(context))
+        return message.storage(removed)
+
     async def Explain(self, request: pb.ExplainUnitRequest, context: Context) -> pb.ExplainUnitResponse:
         return message.explanation(await self._service.explaining.explain(request.namespace, request.unit))
 
@@ -189,6 +194,23 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         async with contextlib.aclosing(lines) as batches:
             async for batch in batches:
                 yield pb.UnitLogsResponse(lines=[message.log_line(line) for line in batch])
+
+    async def RunTask(self, request: pb.RunTaskRequest, context: Context) -> pb.Task:
+        return task_message.task(
+            await self._service.tasks.run(task_message.to_asked(request), actor=auth.actor(context))
+        )
+
+    async def CancelTask(self, request: pb.CancelTaskRequest, context: Context) -> pb.Task:
+        return task_message.task(await self._service.tasks.cancel(request.id, actor=auth.actor(context)))
+
+    async def GetTask(self, request: pb.GetTaskRequest, context: Context) -> pb.Task:
+        found, log = await self._service.tasks.get(request.id)
+        return task_message.task(found, log=log)
+
+    async def ListTasks(self, request: pb.ListTasksRequest, context: Context) -> AsyncGenerator[pb.Task, None]:
+        async with contextlib.aclosing(self._service.tasks.list_of(request.namespace, request.name)) as found:
+            async for each in found:
+                yield task_message.task(each)
 
     def Watch(  # type: ignore[override]  # writes its responses by itself
         self, request: event_service_pb2.WatchRequest, context: Context

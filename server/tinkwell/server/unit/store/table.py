@@ -16,6 +16,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from tinkwell.server.database import column
 from tinkwell.server.database.metadata import metadata
+from tinkwell.server.unit.store import secret_table
+
+__all__ = ["secret_table"]
 
 namespace = Table(
     "namespace",
@@ -106,6 +109,8 @@ unit = Table(
     Column("is_storage_kept", Boolean, nullable=False),
     Column("status_name", Text, nullable=False),
     Column("status_message", Text, nullable=False),
+    Column("said_name", Text, nullable=False),
+    Column("said_message", Text, nullable=False),
     Column("workload_version", Text, nullable=False),
     Column("last_ordinal", BigInteger, nullable=False),
     Column("next_tick_at", column.moment()),
@@ -150,6 +155,8 @@ unit_event = Table(
     Column("remote_unit", Text, nullable=False),
     Column("departing_unit", Text, nullable=False),
     Column("storage", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("secret_revision", BigInteger, nullable=False),
     Column("is_mirrored", Boolean, nullable=False),
     Column("is_echo", Boolean, nullable=False),
     Column("seen_config", BigInteger, nullable=False),

@@ -13,12 +13,13 @@ from integration.provisioner import engine_image
 from support.together import together
 from support.waiting import eventually
 from tinkwell.client import connect
+from tinkwell.client.lease import keeper
 from tinkwell.client.testing import FakeServer
 from tinkwell.client.workflow.model import Action, Workflow
 from tinkwell.core.event.kinds import State
 from tinkwell.core.value.run_key import RunKey, RunKind
 from tinkwell.core.workflow.decide import ALL_WORKERS
-from tinkwell.provisioner.lease import keeper, run_claim
+from tinkwell.provisioner.lease import run_claim
 from tinkwell.provisioner.runtime.docker import label
 from tinkwell.provisioner.runtime.docker import runtime as docker
 from tinkwell.provisioner.state_dir import state_dir

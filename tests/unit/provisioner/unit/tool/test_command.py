@@ -6,17 +6,18 @@ import shlex
 import pytest
 from unit.provisioner.unit import stage
 
-from tinkwell.provisioner.unit import attempt as attempts
-from tinkwell.provisioner.unit.attempt import BagEdit, Status
-from tinkwell.provisioner.unit.tool import command
-from tinkwell.provisioner.unit.tool.command import Result
+from tinkwell.provisioner.unit.attempt import attempt as attempts
+from tinkwell.provisioner.unit.attempt.attempt import BagEdit
+from tinkwell.provisioner.unit.attempt.given import Status
+from tinkwell.provisioner.unit.tool.command import table
+from tinkwell.provisioner.unit.tool.command.table import Result
 
 BAGS = {(7, "pg/1"): {"dsn": "pg://1", "on": "yes"}, (7, "pg"): {"version": "15"}, (3, "web/1"): {"port": "81"}}
 
 
 async def _say(line: str, attempt: attempts.Attempt | None = None, content: bytes = b"") -> Result:
     name, *arguments = shlex.split(line)
-    return await command.call(attempt or stage.attempt(world=stage.FakeWorld(dict(BAGS))), name, arguments, content)
+    return await table.call(attempt or stage.attempt(world=stage.FakeWorld(dict(BAGS))), name, arguments, content)
 
 
 @pytest.mark.parametrize(
@@ -81,11 +82,8 @@ async def test_a_tool_answers(line: str, answer: str) -> None:
         ("relation-set --app a=b", 1, "cannot write relation settings: web/0 is not the leader of web"),
         ("relation-set a", 2, "'a' is no key=value"),
         ("status-set broken", 2, "'broken' is no status; use one of active, blocked, maintenance, waiting"),
-        (
-            "status-set --application=True active",
-            2,
-            "--application: an application's status comes from its units; set this unit's",
-        ),
+        ("status-set --application=True active", 1, "setting application status: web/0 is not the leader"),
+        ("status-get --application", 1, "finding application status: web/0 is not the leader"),
         ("juju-log", 2, "0 arguments are given; 1 or more are expected"),
         (
             "juju-log -l LOUD x",
@@ -101,7 +99,7 @@ async def test_a_tool_refuses(line: str, code: int, sentence: str) -> None:
 
 
 async def test_a_name_that_is_no_tool_is_refused() -> None:
-    assert (await _say("secret-get x")).code == 2
+    assert (await _say("secret-cut x")).code == 2
 
 
 async def test_what_is_written_is_read_back_and_kept_for_the_commit() -> None:

@@ -10,8 +10,9 @@ import pytest
 from unit.provisioner.unit import stage
 
 from support.waiting import eventually
-from tinkwell.provisioner.unit.attempt import BagEdit
-from tinkwell.provisioner.unit.tool import command, desk, frame, installation, program
+from tinkwell.provisioner.unit.attempt.attempt import BagEdit
+from tinkwell.provisioner.unit.tool import desk, frame, installation, program
+from tinkwell.provisioner.unit.tool.command import table
 
 
 @pytest.fixture(params=["", "deep/" * 30], ids=["short", "longer than an address"])
@@ -25,7 +26,7 @@ async def office(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tools")
-    installation.install(folder, command.TOOLS)
+    installation.install(folder, table.NAMES)
     return folder
 
 
@@ -161,5 +162,5 @@ async def test_more_connections_than_the_most_are_hung_up_on(tmp_path: Path, mon
 
 
 def test_tools_are_installed_again_over_old_ones(tools: Path) -> None:
-    installation.install(tools, command.TOOLS)
-    assert {path.name for path in tools.iterdir()} == {*command.TOOLS, installation.PROGRAM}
+    installation.install(tools, table.NAMES)
+    assert {path.name for path in tools.iterdir()} == {*table.NAMES, installation.PROGRAM}

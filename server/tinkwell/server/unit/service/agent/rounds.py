@@ -1,4 +1,4 @@
-"""What is looked at again and again, since no event of the log tells of it: leases that are over, and what is left.
+"""What is looked at again and again, since no event of the log tells of it: what is over, late, or left.
 
 Every server does it, and what one has done the others do not find any more.
 """
@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from tinkwell.core import errors
 from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.overdue import Overdue
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.agent.wake import Wakes
 
@@ -20,12 +21,15 @@ ACTOR = "units"
 
 
 class Rounds:
-    """Elects, reaps, and names units that nobody serves, each time that has passed."""
+    """Ends what is late, elects, reaps, and names units that nobody serves, each time that has passed."""
 
-    def __init__(self, elections: Elections, reaping: Reaping, wakes: Wakes, *, interval_seconds: float) -> None:
+    def __init__(
+        self, elections: Elections, reaping: Reaping, wakes: Wakes, overdue: Overdue, *, interval_seconds: float
+    ) -> None:
         self._elections = elections
         self._reaping = reaping
         self._wakes = wakes
+        self._overdue = overdue
         # What else there is to do in each round: whoever needs that adds it.
         self.others: list[Callable[[], Awaitable[None]]] = []
         self._interval_seconds = interval_seconds
@@ -46,6 +50,7 @@ class Rounds:
         """Make one round. Raises `errors.TinkwellError`."""
         for other in self.others:
             await other()
+        await self._overdue.end_all(actor=ACTOR)
         await self._elections.hold_all(actor=ACTOR)
         await self._reaping.run(actor=ACTOR)
         await self._wakes.name_abandoned()

@@ -5,8 +5,10 @@ import logging
 import random
 
 from tinkwell.core import errors
-from tinkwell.server.database.database import Database
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.election import Elections
+from tinkwell.server.unit.service.agent.overdue import Overdue
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.agent.rounds import Rounds
 from tinkwell.server.unit.service.agent.serving import ServingService
@@ -14,6 +16,9 @@ from tinkwell.server.unit.service.agent.telling import Telling
 from tinkwell.server.unit.service.agent.wake import Wakes
 from tinkwell.server.unit.service.delivery.committing import Committing
 from tinkwell.server.unit.service.delivery.granting import Granting
+from tinkwell.server.unit.service.secret.reading import SecretReading
+from tinkwell.server.unit.service.task.ending import TaskEnding
+from tinkwell.server.unit.store import delivery
 
 logger = logging.getLogger(__name__)
 
@@ -23,15 +28,25 @@ _LONGEST_PAUSE_SECONDS = 1.0
 class AgentService:
     """UnitService. What time brings about is looked for in rounds, of which one takes at most `interval_seconds`."""
 
-    def __init__(self, database: Database, *, interval_seconds: float) -> None:
+    def __init__(self, database: Database, *, interval_seconds: float, sealing: SecretService | None = None) -> None:
+        # Without keys what is secret is refused, and only that.
+        sealing = sealing or SecretService(None)
         self.wakes = Wakes(database)
         self.reaping = Reaping(database)
         elections = Elections(database)
         self.serving = ServingService(database, self.reaping, self.wakes)
         self.granting = Granting(database, elections, self.reaping)
-        self.committing = Committing(database, self.reaping)
+        self.committing = Committing(database, self.reaping, sealing)
+        self.tasks = TaskEnding(database, self.reaping, sealing)
+        self.secrets = SecretReading(database, sealing)
         self.telling = Telling(database)
-        self.rounds = Rounds(elections, self.reaping, self.wakes, interval_seconds=interval_seconds)
+        overdue = Overdue(database)
+        self.rounds = Rounds(elections, self.reaping, self.wakes, overdue, interval_seconds=interval_seconds)
+        self.rounds.others.append(self.tasks.end_overdue)
+
+    async def hand_back(self, transaction: Transaction, lease_token: int) -> None:
+        """Let what runs under a lease that its owner ends be made again, as nothing that was lost."""
+        await delivery.hand_back(transaction, lease_token)
 
     async def run(self) -> None:
         """Name units that may have something due until cancelled."""

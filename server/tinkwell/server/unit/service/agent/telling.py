@@ -123,7 +123,7 @@ class Telling:
         if found is not None:
             return found
         if not await reading.is_running(fetch, event_id, lease_token=lease_token):
-            raise errors.LeaseLost(lease_token, f"unit event {event_id} does not run under it")
+            raise errors.LeaseLost(lease_token, f"unit event or task {event_id} does not run under it")
         raise errors.NotFound("BAG", f"of {owner} in relation {relation}")
 
     async def fetch_charm(self, digest: str, *, lease_token: int) -> AsyncGenerator[bytes, None]:

@@ -25,6 +25,8 @@ SELECTION = Selection(
             EventType.UNIT_EVENT_WITHDRAWN,
             EventType.UNIT_EVENT_ABANDONED,
             EventType.RELATION_CHANGED,
+            EventType.TASK_TIMEOUT,
+            EventType.TASK_CANCELLED,
             EventType.WORKFLOW_SUCCEEDED,
             EventType.WORKFLOW_FAILED,
             EventType.WORKFLOW_TIMEOUT,
@@ -38,6 +40,8 @@ SELECTION = Selection(
             ResourceType.UNIT_EVENT,
             ResourceType.RELATION,
             ResourceType.STORAGE,
+            ResourceType.SECRET,
+            ResourceType.TASK,
             ResourceType.WORKFLOW,
         }
     ),
@@ -69,6 +73,7 @@ class Touched:
     in_relations: set[tuple[str, int]] = dataclasses.field(default_factory=set)
     relations: set[tuple[str, str]] = dataclasses.field(default_factory=set)
     workflows: set[str] = dataclasses.field(default_factory=set)
+    secrets: set[str] = dataclasses.field(default_factory=set)
     gone: set[str] = dataclasses.field(default_factory=set)
     """Units that are no more, which every agent is told, since nobody can say any more whose they were."""
 
@@ -87,6 +92,7 @@ class Touched:
             in_relations=self.in_relations,
             relations=self.relations,
             workflows=self.workflows,
+            secrets=self.secrets,
         )
 
     def hear(
@@ -106,11 +112,16 @@ class Touched:
             case ResourceType.RELATION:
                 owner = json.loads(data)["owner"] if event_type is EventType.RELATION_CHANGED else ""
                 self.relations.add((resource_id, owner.partition("/")[0]))
-            case ResourceType.WORKFLOW:
-                if event_type in _WORKFLOW_ENDS:
-                    self.workflows.add(resource_id)
+            case ResourceType.TASK:
+                self.units.add(json.loads(data)["unit_id"])
             case _:
-                pass
+                self._hear_other(resource_type, event_type, resource_id)
+
+    def _hear_other(self, resource_type: ResourceType, event_type: EventType, resource_id: str) -> None:
+        if resource_type is ResourceType.SECRET:
+            self.secrets.add(resource_id)
+        elif resource_type is ResourceType.WORKFLOW and event_type in _WORKFLOW_ENDS:
+            self.workflows.add(resource_id)
 
     def _hear_unit(self, event_type: EventType, unit_id: str, application_id: str, data: Mapping[str, Any]) -> None:
         if event_type is EventType.DELETED or data["life"] == Life.DEAD:

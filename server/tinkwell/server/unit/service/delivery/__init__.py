@@ -16,10 +16,10 @@ after that, by one statement. Who finds only under the unit's lock that it leads
 locked first.
 
 **After a commit** the unit is looked at once more if that changes what is seen of the unit, beside what it was told and
-its own bags: a phase, a membership, storage, the time of `update-status`. Else the next event is decided on what was
-seen before the commit; whatever others have changed meanwhile names the unit to its agent, which asks again. So an
-agent need not ask after a commit that is answered with "nothing is due", unless that is due in no time: nobody has
-looked then, or somebody has to be elected.
+its own bags: a phase, a membership, storage, a secret, the time of `update-status`. Else the next event is decided on
+what was seen before the commit; whatever others have changed meanwhile names the unit to its agent, which asks again.
+So an agent need not ask after a commit that is answered with "nothing is due", unless that is due in no time: nobody
+has looked then, or somebody has to be elected.
 
 **Lost, failed, refused.**
 

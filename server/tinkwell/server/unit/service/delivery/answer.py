@@ -1,21 +1,42 @@
 """What is told with a grant: all that a unit may know without asking, from what was looked at and what is its own."""
 
+from collections.abc import Sequence
+
 from tinkwell.core.unit import name
-from tinkwell.core.unit.kinds import Membership
+from tinkwell.core.unit.kinds import EventKind, Membership
 from tinkwell.core.unit.ledger import Ledger
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import RelationView, View
 from tinkwell.server.unit.service.delivery.record import Grant, GrantedEvent, OwnRelation
 from tinkwell.server.unit.store.agent.own import Bag, Own
 from tinkwell.server.unit.store.delivery import Loaded
+from tinkwell.server.unit.store.secret.own import OwnSecret
+from tinkwell.server.unit.store.task.row import Task
+
+# A task is about no relation, and so is this.
+_NO_EVENT = UnitEvent(kind=EventKind.UPDATE_STATUS)
 
 
-def grant(unit_id: str, granted: GrantedEvent, loaded: Loaded, own: Own, *, timeout_seconds: float) -> Grant:
-    """Put an answer together; `own` is read after the grant, and what is `loaded` may be from before it."""
-    view, event = loaded.view, granted.event
+def grant(
+    unit_id: str,
+    granted: GrantedEvent | None,
+    loaded: Loaded,
+    own: Own,
+    *,
+    timeout_seconds: float,
+    task: Task | None = None,
+    secrets: Sequence[OwnSecret] = (),
+) -> Grant:
+    """Put an answer together; `own` is read after the grant, and what is `loaded` may be from before it.
+
+    Either an event is granted or a task.
+    """
+    view = loaded.view
+    event = granted.event if granted is not None else _NO_EVENT
     leads_seconds = own.leads_seconds
     return Grant(
         granted=granted,
+        task=task,
         is_peer=event.relation in view.relations and view.relations[event.relation].is_peer,
         timeout_seconds=timeout_seconds,
         unit_id=unit_id,
@@ -24,7 +45,7 @@ def grant(unit_id: str, granted: GrantedEvent, loaded: Loaded, own: Own, *, time
         namespace=own.namespace,
         profile=view.profile,
         kind=own.kind,
-        charm=event.seen.charm,
+        charm=task.charm if task is not None else event.seen.charm,
         config=own.config,
         config_version=own.config_version,
         leader=view.leader if leads_seconds or not view.leads else "",
@@ -45,6 +66,8 @@ def grant(unit_id: str, granted: GrantedEvent, loaded: Loaded, own: Own, *, time
         application_status_message=own.application_status_message,
         machine=own.machine,
         addresses=own.addresses,
+        secrets=secrets,
+        committed_ordinal=loaded.committed_ordinal,
     )
 
 

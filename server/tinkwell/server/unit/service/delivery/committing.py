@@ -13,27 +13,23 @@ from tinkwell.core.unit.effect import Effects
 from tinkwell.core.unit.kinds import EventKind, EventState
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.following import Refusal, following
 from tinkwell.server.unit.service.delivery.granting import TRIES
-from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
-from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
+from tinkwell.server.unit.service.delivery.record import Next
+from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.store import delivery
-from tinkwell.server.unit.store.agent import hold, leader
-from tinkwell.server.unit.store.agent.hold import FoundEvent, Held
+from tinkwell.server.unit.store.agent import hold
+from tinkwell.server.unit.store.agent.hold import FoundEvent
 from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain, Looked
 
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
-# There is no election in the transaction of a commit: NextEvent holds it, and looks for what has not been looked for.
-_ASK = NoEvent(Why.NOTHING_DUE, 0.0)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Refusal:
-    """What the caller is to be told, although something was written."""
-
-    error: errors.TinkwellError
+# What `install` plans has every relation that the log has before it: whoever relates its application waits. And whoever
+# was elected announces its term in the application, also where it leads no more.
+_APPLICATION_KINDS = frozenset({EventKind.INSTALL, EventKind.LEADER_ELECTED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ class _Attempt:
     grants: bool = True
 
 
-_End: TypeAlias = Callable[[Turn, Transaction, Looked, EventRow], Awaitable[_Refusal | None]]
+_End: TypeAlias = Callable[[Turn, Transaction, Looked, EventRow], Awaitable[Refusal | None]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,9 +62,10 @@ class Committing:
     that somebody else holds, and `errors.IllegalTransition` for one that has ended otherwise.
     """
 
-    def __init__(self, database: Database, reaping: Reaping) -> None:
+    def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
         self._database = database
         self._reaping = reaping
+        self._sealing = sealing
 
     async def commit(
         self, event_id: str, attempt: int, given: Effects, *, lease_token: int, is_last: bool = False, actor: str
@@ -79,21 +76,34 @@ class Committing:
         """
         asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_last))
 
-        async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> _Refusal | None:
+        async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> Refusal | None:
             return await self._commit(turn, transaction, looked, flight, given)
 
         locks_application = effects.writes_application(given)
         return await self._end(asked, end, is_commit=True, locks_application=locks_application, actor=actor)
 
     async def fail(
-        self, event_id: str, attempt: int, *, message: str, is_lost: bool, lease_token: int, actor: str
+        self,
+        event_id: str,
+        attempt: int,
+        *,
+        message: str,
+        is_lost: bool,
+        is_handed_back: bool,
+        lease_token: int,
+        actor: str,
     ) -> Next:
-        """End an attempt without success. One that is lost is made again at once, for the first time in a row."""
-        asked = _parse(_Attempt(event_id, attempt, lease_token))
+        """End an attempt without success. One that is lost is made again at once, for the first time in a row.
+
+        One that is handed back is made again by whoever is next, as often as that comes.
+        """
+        asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_handed_back))
         message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
 
         async def end(turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow) -> None:
-            if is_lost:
+            if is_handed_back:
+                await turn.give_up(flight, lease_token=delivery.HANDED_BACK)
+            elif is_lost:
                 await turn.give_up(flight)
             else:
                 await turn.fail(looked.loaded, flight, message=message)
@@ -102,33 +112,18 @@ class Committing:
 
     async def _commit(
         self, turn: Turn, transaction: Transaction, looked: Looked, flight: EventRow, given: Effects
-    ) -> _Refusal | None:
-        loaded = looked.loaded
-        view, writes_application = loaded.view, effects.writes_application(given)
-        leads = view.leads and view.term == given.term
-        if (
-            writes_application
-            and given.term
-            and not (leads and await leader.has_leader(transaction, loaded.application.id))
-        ):
+    ) -> Refusal | None:
+        loaded, event = looked.loaded, flight.event
+        if await effects.has_led(transaction, loaded, given):
             # It has led when it wrote that, and does not any more: so it is to be heard again, as what it is now.
             await turn.give_up(flight)
-            return _Refusal(errors.NotLeader(view.unit, leader="" if view.leads else view.leader))
-        ground = effects.Ground(
-            unit_id=loaded.unit.id,
-            namespace=loaded.unit.namespace,
-            event=flight.event,
-            ordinal=flight.ordinal,
-            ledger=loaded.ledger,
-            view=view,
-            own=looked.own,
-            leads=leads,
-        )
+            return Refusal(effects.not_leader(loaded))
+        ground = effects.ground_of(looked, event, charm=event.seen.charm, ordinal=flight.ordinal, term=given.term)
         try:
-            done = await effects.write(transaction, ground, given)
+            done = await effects.write(transaction, ground, given, self._sealing)
         except effects.Refused as refused:
             await turn.fail(loaded, flight, message=f"refused: {refused.error}"[:_MAX_MESSAGE_CHARACTERS])
-            return _Refusal(errors.CommitRefused(refused.error.violations))
+            return Refusal(refused.for_caller)
         await turn.commit(loaded, flight, done)
         return None
 
@@ -144,7 +139,7 @@ class Committing:
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
 
-        async def work(transaction: Transaction) -> Next | _Refusal:
+        async def work(transaction: Transaction) -> Next | Refusal:
             transaction.changed = False
             # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
             event = await hold.find_event(transaction.fetch, call.asked.event_id)
@@ -157,12 +152,12 @@ class Committing:
                 refusal = await call.end(turns[0], transaction, looked, flight)
                 if refusal is not None:
                     return refusal
-            return await _next(turns[0], call, looked.held)
+            return await following(turns[0], looked.held, lease_token=call.asked.lease_token, grants=call.asked.grants)
 
         ended = (await self._database.write(work, actor=actor)).value
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
-        if isinstance(ended, _Refusal):
+        if isinstance(ended, Refusal):
             # Raised only here, since what was written is to stay.
             raise ended.error
         return ended
@@ -171,8 +166,7 @@ class Committing:
 async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundEvent) -> Looked:
     """Lock all that the end of an attempt may change, in the order in which all do, and look at its unit."""
     found = event.unit
-    # What `install` plans has every relation that the log has before it: whoever relates its application waits.
-    locks_application = found.leads or call.locks_application or event.kind is EventKind.INSTALL
+    locks_application = found.leads or call.locks_application or event.kind in _APPLICATION_KINDS
     if locks_application and not await delivery.lock_application(transaction, found.application_id):
         raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
     if not await delivery.lock_unit(transaction, found.unit_id):
@@ -206,19 +200,6 @@ async def _flight(transaction: Transaction, call: _Call, loaded: Loaded) -> Even
     if call.is_commit and event.state is EventState.COMMITTED and event.attempt == asked.attempt:
         return None
     raise errors.IllegalTransition(f"unit event {asked.event_id}", f"it is {event.state} already")
-
-
-async def _next(turn: Turn, call: _Call, held: Held) -> Next:
-    is_alive = held.own is not None and held.own.is_live
-    if not (call.asked.grants and is_alive and held.is_served and held.serving is not None):
-        # Nobody has looked for what is due.
-        return _ASK if call.asked.grants else NoEvent(Why.NOTHING_DUE)
-    try:
-        found = await turn.next(Agent(call.asked.lease_token, held.serving), elects=True)
-    except AwaitsLeader:
-        return _ASK
-    is_at_rest = isinstance(found, NoEvent) and found.why is Why.NOTHING_DUE
-    return _ASK if is_at_rest and held.lacks_leader else found
 
 
 def _parse(asked: _Attempt) -> _Attempt:

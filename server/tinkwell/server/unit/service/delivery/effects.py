@@ -5,7 +5,7 @@ wrong effects are named at once.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.unit import limit
@@ -16,9 +16,15 @@ from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 from tinkwell.core.value import check, document, parse
 from tinkwell.server.database.database import Transaction
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.delivery import storing
+from tinkwell.server.unit.service.secret import drafting
+from tinkwell.server.unit.service.secret import writing as secret_writing
+from tinkwell.server.unit.service.secret.drafting import writes_secrets
 from tinkwell.server.unit.store.agent import effect as store
+from tinkwell.server.unit.store.agent import leader
 from tinkwell.server.unit.store.agent.own import Own
+from tinkwell.server.unit.store.delivery import Loaded, Looked
 
 _MAX_KEY_BYTES = 1_000
 _MAX_HANDLER_BYTES = 1_000
@@ -26,19 +32,20 @@ _MAX_NOTICE_BYTES = 16 * 1024
 _MAX_PORTS = 1_000
 _HIGHEST_PORT = 65_535
 # They are the last that a unit hears, or would be heard when nothing is left to do for them.
-_NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE)
+_NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE, EventKind.SECRET_ROTATE, EventKind.SECRET_EXPIRED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
     """What effects are judged by: what was seen of the unit under its lock, beside its own.
 
-    `leads`: it leads its application in the term of its grant.
+    `event` is None for a task, and `charm` what it runs on. `leads`: it leads its application in the term of its grant.
     """
 
     unit_id: str
     namespace: str
-    event: UnitEvent
+    event: UnitEvent | None
+    charm: str
     ordinal: int
     ledger: Ledger
     view: View
@@ -50,41 +57,83 @@ class Ground:
 class Done:
     """What was written: the bags that say something else now, and how many notices came and went.
 
-    `changes_own`: anything at all of what is the unit's own. `has_storages`: it has new ones.
+    `changes_own`: anything at all of what is the unit's own. `changes_view`: it has new storages, or what is seen of
+    its secrets is another. `renewed` are revisions of secrets whose expiry is to be told again, by the ids of these.
     """
 
     written: Written
     deferred: int
     consumed: int
     changes_own: bool
-    has_storages: bool
+    changes_view: bool
+    renewed: Sequence[tuple[str, int]] = ()
 
 
 class Refused(Exception):
     """An event may not have these effects; the error names each one."""
 
-    def __init__(self, error: errors.InvalidField) -> None:
+    def __init__(self, error: errors.InvalidField | errors.SecretsDisabled) -> None:
         self.error = error
         super().__init__(str(error))
 
+    @property
+    def for_caller(self) -> errors.TinkwellError:
+        """What the agent is told."""
+        return (
+            errors.CommitRefused(self.error.violations) if isinstance(self.error, errors.InvalidField) else self.error
+        )
+
 
 def writes_application(given: Effects) -> bool:
-    """Whether effects edit the bag of an application, which the leader alone may."""
-    return any(edit.owner is Owner.APPLICATION for edit in given.bags)
+    """Whether effects edit a bag or a secret of an application, which the leader alone may."""
+    return any(edit.owner is Owner.APPLICATION for edit in given.bags) or writes_secrets(given)
 
 
-async def write(transaction: Transaction, ground: Ground, given: Effects) -> Done:
-    """Write what an event leaves; raises `Refused`, after which nothing may be committed of it."""
+async def has_led(transaction: Transaction, loaded: Loaded, given: Effects) -> bool:
+    """Whether what only a leader may write was written in a term that is over. The application is locked then."""
+    if not (writes_application(given) and given.term):
+        return False
+    leads = loaded.view.leads and loaded.view.term == given.term
+    return not (leads and await leader.has_leader(transaction, loaded.application.id))
+
+
+def not_leader(loaded: Loaded) -> errors.NotLeader:
+    """Say that a unit does not lead its application any more, and who does."""
+    view = loaded.view
+    return errors.NotLeader(view.unit, leader="" if view.leads else view.leader)
+
+
+def ground_of(looked: Looked, event: UnitEvent | None, *, charm: str, ordinal: int, term: int) -> Ground:
+    """Return what the effects of an event, or of a task, are judged by, which has led in a term, 0 for none."""
+    loaded = looked.loaded
+    return Ground(
+        unit_id=loaded.unit.id,
+        namespace=loaded.unit.namespace,
+        event=event,
+        charm=charm,
+        ordinal=ordinal,
+        ledger=loaded.ledger,
+        view=loaded.view,
+        own=looked.own,
+        leads=loaded.view.leads and loaded.view.term == term,
+    )
+
+
+async def write(transaction: Transaction, ground: Ground, given: Effects, sealing: SecretService) -> Done:
+    """Write what an event or a task leaves; raises `Refused`, after which nothing may be committed of it."""
     checks = check.Checks()
     bags = _bags(checks, ground, given)
     state = _state(checks, ground, given)
     _check_ports(checks, given)
-    await storing.check_room(transaction, checks, ground.unit_id, ground.event.seen.charm, given.storages)
+    await storing.check_room(transaction, checks, ground.unit_id, ground.charm, given.storages)
     waiting = frozenset(store.key(each) for each in ground.own.notices)
     _check_notices(checks, ground, given, waiting)
+    drafts = await drafting.draft(transaction, checks, ground, given) if given.secrets else None
     try:
         checks.finish()
-    except errors.InvalidField as error:
+        if drafts is not None and drafts.has_content:
+            sealing.require()
+    except (errors.InvalidField, errors.SecretsDisabled) as error:
         raise Refused(error) from error
     changed = {key: new for key, (old, new) in bags.items() if old != new}
     await store.write_bags(transaction, ground.namespace, changed)
@@ -96,12 +145,18 @@ async def write(transaction: Transaction, ground: Ground, given: Effects) -> Don
         notices = {"consumed": given.consumed, "deferred": given.deferred}
         deferred = await store.write_notices(transaction, ground.unit_id, **notices)
     await storing.write(transaction, ground.unit_id, ground.namespace, given.storages)
+    written = _written(ground.view, changed)
+    renewed: Sequence[tuple[str, int]] = ()
+    if drafts is not None:
+        written = dataclasses.replace(written, tracked=drafts.tracked)
+        renewed = await secret_writing.write(transaction, ground.unit_id, drafts, sealing)
     return Done(
-        written=_written(ground.view, changed),
+        written=written,
         deferred=deferred,
         consumed=len(given.consumed),
         changes_own=bool(waiting) or given != NO_EFFECTS,
-        has_storages=bool(given.storages),
+        changes_view=bool(given.storages or given.secrets),
+        renewed=renewed,
     )
 
 
@@ -199,8 +254,10 @@ def _check_notices(checks: check.Checks, ground: Ground, given: Effects, waiting
     for index, notice in enumerate(given.consumed):
         if store.key(notice) not in waiting:
             checks.refuse(parse.child("effects.consumed", index), "the unit has no such notice")
-    if given.deferred and ground.event.kind in _NEVER_DEFERRED:
-        checks.refuse("effects.deferred", f"{ground.event.kind} is the last of its kind, and cannot be deferred")
+    if given.deferred and ground.event is None:
+        checks.refuse("effects.deferred", "a task is run once, and cannot be deferred")
+    elif given.deferred and ground.event is not None and ground.event.kind in _NEVER_DEFERRED:
+        checks.refuse("effects.deferred", f"{ground.event.kind} is told once, and cannot be deferred")
     count = len(waiting - gone) + len(given.deferred)
     if count > limit.NOTICES:
         checks.refuse("effects.deferred", f"there would be {count:,} notices; at most {limit.NOTICES:,} may wait")

@@ -9,6 +9,8 @@ from tinkwell.core.unit.kinds import Life, Phase, Profile
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.unit.store.agent.own import Bag, StoredNotice
 from tinkwell.server.unit.store.agent.told import NewLine
+from tinkwell.server.unit.store.secret.own import OwnSecret
+from tinkwell.server.unit.store.task.row import Task
 
 __all__ = ["Bag", "Grant", "GrantedEvent", "NewLine", "Next", "NoEvent", "OwnRelation", "StoredNotice", "Why"]
 
@@ -33,7 +35,10 @@ class NoEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedEvent:
-    """An event that runs, and its place among those of its unit."""
+    """An event that runs, and its place among those of its unit.
+
+    `remote` is the bag that it tells of; None where there is none, or it did not come with the grant.
+    """
 
     id: str
     event: UnitEvent
@@ -43,6 +48,7 @@ class GrantedEvent:
     reason: str
     leaving: str
     actor: str
+    remote: Bag | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +68,14 @@ class OwnRelation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """An event to run within `timeout_seconds`, with all that its unit may know without asking.
+    """An event to run within `timeout_seconds`, or a task, with all that its unit may know without asking.
 
     `charm` is the digest of what has to run it, and `config` a JSON object as text. `leads_seconds` is for how long the
     unit leads at least, 0 where it does not.
     """
 
-    granted: GrantedEvent
+    granted: GrantedEvent | None
+    task: Task | None
     is_peer: bool
     timeout_seconds: float
     unit_id: str
@@ -95,6 +102,8 @@ class Grant:
     application_status_message: str
     machine: str
     addresses: Sequence[str]
+    secrets: Sequence[OwnSecret]
+    committed_ordinal: int
 
 
 Next: TypeAlias = Grant | NoEvent

@@ -32,4 +32,5 @@ def after(loaded: Loaded, ledger: Ledger, written: Written) -> Loaded:
         relation = relations[number]
         relations[number] = dataclasses.replace(relation, application_version=relation.application_version + 1)
     view = dataclasses.replace(loaded.view, relations=relations)
-    return dataclasses.replace(loaded, ledger=ledger, view=view, in_flight=None)
+    ordinal = loaded.in_flight.ordinal if loaded.in_flight is not None else loaded.committed_ordinal
+    return dataclasses.replace(loaded, ledger=ledger, view=view, in_flight=None, committed_ordinal=ordinal)

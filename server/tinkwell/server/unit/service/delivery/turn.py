@@ -5,26 +5,35 @@ decides on the next one. Most commits change nothing of that but bags of the uni
 """
 
 import dataclasses
+from collections.abc import Sequence
 
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, Verdict
+from tinkwell.core.unit.kinds import EventKind, EventState, Life, Phase, TaskState, Verdict
 from tinkwell.core.unit.ledger import Ledger
 from tinkwell.core.unit.resolver import change, explanation, sight
-from tinkwell.core.unit.resolver.advance import advance
-from tinkwell.core.unit.resolver.resolve import awaits_leader, next_event
+from tinkwell.core.unit.resolver.advance import advance, advance_task
+from tinkwell.core.unit.resolver.resolve import awaits_leader, next_event, next_task
 from tinkwell.core.unit.resolver.verdict import verdict
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.service.delivery import answer, ground, pause, seen
 from tinkwell.server.unit.service.delivery.effects import Done
 from tinkwell.server.unit.service.delivery.record import Grant, GrantedEvent, Next, NoEvent, Why
+from tinkwell.server.unit.service.secret import writing as secret_writing
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import own, tick
 from tinkwell.server.unit.store.agent.own import Own
 from tinkwell.server.unit.store.agent.wake import Serving
 from tinkwell.server.unit.store.delivery import EventRow, Loaded, Looked, NewEvent
+from tinkwell.server.unit.store.secret import own as own_secret
+from tinkwell.server.unit.store.secret import view as secrets
+from tinkwell.server.unit.store.secret.own import OwnSecret
+from tinkwell.server.unit.store.task import running as tasks
+from tinkwell.server.unit.store.task.row import Task
 
 # What holds a machine may end without an event.
 _HELD_SECONDS = 10.0
+# Their handlers read the bag that the event tells of, which comes with it, lest each asks for that by a call.
+_READ = frozenset({EventKind.RELATION_JOINED, EventKind.RELATION_CHANGED})
 # These may leave something that nothing needs any more.
 _REAPED_AFTER = frozenset({EventKind.RELATION_DEPARTED, EventKind.RELATION_BROKEN, EventKind.REMOVE})
 
@@ -82,6 +91,11 @@ class Turn:
             loaded = await self.load()
             if loaded is None or loaded.view.life is Life.DEAD:
                 return NoEvent(Why.GONE)
+            if loaded.running_task:
+                granted = await self._look_at_task(loaded, agent)
+                if granted is not None:
+                    return granted
+                continue
             if loaded.in_flight is None:
                 return await self._grant_next(loaded, agent, elects=elects)
             answered = await self._look_at(loaded, loaded.in_flight, agent)
@@ -105,19 +119,40 @@ class Turn:
         elif is_running:
             return await self._retry_lost(loaded, flight, agent)
         elif flight.retry_in_seconds is not None and flight.retry_in_seconds <= 0:
-            return await self._retry(loaded, flight, agent, has_failed=True)
+            return await self._retry(loaded, flight, agent)
         else:
-            return NoEvent(Why.IN_ERROR, flight.retry_in_seconds)
+            granted = await self._grant_task(loaded, agent, has_error=True)
+            return granted or NoEvent(Why.IN_ERROR, flight.retry_in_seconds)
         return None
 
+    async def _look_at_task(self, loaded: Loaded, agent: Agent) -> Grant | None:
+        """Grant a task that runs once more, or let it be over where it was lost: it never runs twice."""
+        task = await tasks.find(self._transaction.fetch, loaded.running_task)
+        if task is not None and task.lease_token == agent.token:
+            return await self._answer_task(loaded, task)
+        await tasks.end(self._transaction, loaded.running_task, TaskState.FAILED, message="its agent was lost")
+        self.forget()
+        return None
+
+    async def _grant_task(self, loaded: Loaded, agent: Agent, *, has_error: bool = False) -> Grant | None:
+        """Grant the task that comes before all that is due, None if none does, or none that the agent can run."""
+        waiting = next_task(loaded.ledger, loaded.view, has_error=has_error)
+        if not waiting or not _runs_on(agent.serving, loaded.view.code):
+            return None
+        task = await tasks.grant(self._transaction, waiting, charm=loaded.view.code, lease_token=agent.token)
+        return await self._answer_task(loaded, task) if task is not None else None
+
     async def _retry_lost(self, loaded: Loaded, flight: EventRow, agent: Agent) -> Next:
+        if flight.lease_token == delivery.HANDED_BACK:
+            return await self._retry(loaded, flight, agent, is_lost=flight.is_lost)
         if not flight.is_lost:
-            return await self._retry(loaded, flight, agent, has_failed=False)
+            return await self._retry(loaded, flight, agent, is_lost=True)
         # Whatever ends it from outside may do so each time: somebody has to look.
         message = "its attempt was lost, for the second time in a row"
         return NoEvent(Why.IN_ERROR, await self.fail(loaded, flight, message=message))
 
-    async def _retry(self, loaded: Loaded, flight: EventRow, agent: Agent, *, has_failed: bool) -> Next:
+    async def _retry(self, loaded: Loaded, flight: EventRow, agent: Agent, *, is_lost: bool = False) -> Next:
+        has_failed = flight.state is EventState.ERROR
         event = sight.sighted(flight.event, loaded.view, has_failed=has_failed)
         if not _runs(agent.serving, event):
             # Whoever ran the code of the attempt that was lost may have gone for good, and what mends it be here.
@@ -132,7 +167,7 @@ class Turn:
             event,
             lease_token=agent.token,
             timeout_seconds=seconds,
-            is_lost=not has_failed,
+            is_lost=is_lost,
         )
         if has_failed:
             await tick.clear_error(self._transaction, self._unit_id)
@@ -145,6 +180,9 @@ class Turn:
             return NoEvent(Why.MACHINE_HELD, _HELD_SECONDS)
         if elects and awaits_leader(ledger, view):
             raise AwaitsLeader(loaded.application.id)
+        task = await self._grant_task(loaded, agent)
+        if task is not None:
+            return task
         event = next_event(ledger, view)
         if event is not None:
             return await self._grant(loaded, event, agent)
@@ -154,7 +192,10 @@ class Turn:
             return NoEvent(Why.GONE)
         looked = await self.look()
         # What changes when it is due has the unit looked at once more.
-        return NoEvent(Why.NOTHING_DUE, looked.own.due_in_seconds if looked is not None else None)
+        due = [looked.own.due_in_seconds if looked is not None else None]
+        if any(each.is_owner for each in view.secrets.values()):
+            due.append(await secrets.due_in_seconds(self._transaction.fetch, self._unit_id))
+        return NoEvent(Why.NOTHING_DUE, min((each for each in due if each is not None), default=None))
 
     async def _grant(self, loaded: Loaded, event: UnitEvent, agent: Agent) -> Next:
         if not _runs(agent.serving, event):
@@ -166,16 +207,18 @@ class Turn:
         seconds = float(loaded.settings.event_timeout_seconds)
         new = await self._new_event(loaded, event, EventState.RUNNING)
         new = dataclasses.replace(new, lease_token=agent.token, timeout_seconds=seconds, phase=_phase(loaded, changes))
-        event_id, ordinal = await delivery.write_event(self._transaction, self._unit_id, new)
+        reads = (event.unit or event.application) if event.kind in _READ and not event.is_echo else ""
+        written = await delivery.write_event(self._transaction, self._unit_id, new, reads=reads)
         granted = GrantedEvent(
-            id=event_id,
+            id=written.id,
             event=event,
-            ordinal=ordinal,
+            ordinal=written.ordinal,
             attempt=1,
             phase=new.phase,
             reason=new.reason,
             leaving=new.leaving,
             actor=new.actor,
+            remote=written.bag,
         )
         return await self._answer(loaded, granted, seconds)
 
@@ -203,7 +246,29 @@ class Turn:
             self._is_own_seen = False
 
     async def _answer(self, loaded: Loaded, granted: GrantedEvent, seconds: float) -> Grant:
-        return answer.grant(self._unit_id, granted, loaded, await self._own(), timeout_seconds=max(0.0, seconds))
+        return answer.grant(
+            self._unit_id,
+            granted,
+            loaded,
+            await self._own(),
+            timeout_seconds=max(0.0, seconds),
+            secrets=await self._own_secrets(loaded),
+        )
+
+    async def _answer_task(self, loaded: Loaded, task: Task) -> Grant:
+        seconds = task.remaining_seconds or 0.0
+        return answer.grant(
+            self._unit_id,
+            None,
+            loaded,
+            await self._own(),
+            timeout_seconds=max(0.0, seconds),
+            task=task,
+            secrets=await self._own_secrets(loaded),
+        )
+
+    async def _own_secrets(self, loaded: Loaded) -> Sequence[OwnSecret]:
+        return await own_secret.read(self._transaction.fetch, self._unit_id) if loaded.view.secrets else ()
 
     async def _own(self) -> Own:
         """Return what is the unit's own as it is, also where the transaction has changed it."""
@@ -219,9 +284,23 @@ class Turn:
         )
         looked = self._looked
         await self._pass(loaded, after, [flight.event])
-        if looked is not None and not done.has_storages and seen.stays(flight.event, loaded.view):
+        await secret_writing.renew(self._transaction, done.renewed)
+        if looked is not None and not done.changes_view and seen.stays(flight.event, loaded.view):
             self._looked = dataclasses.replace(looked, loaded=seen.after(loaded, after, done.written))
             self._is_own_seen = not done.changes_own
+
+    async def commit_task(self, loaded: Loaded, task_id: str, done: Done, *, result: str) -> None:
+        """End a task that has SUCCEEDED, whose effects are written."""
+        self.forget()
+        after = advance_task(loaded.ledger, loaded.view, done.written)
+        await delivery.save(self._transaction, self._unit_id, loaded.ledger, after)
+        await secret_writing.renew(self._transaction, done.renewed)
+        await self.end_task(task_id, TaskState.SUCCEEDED, result=result)
+
+    async def end_task(self, task_id: str, state: TaskState, *, result: str = "{}", message: str = "") -> None:
+        """End a task that runs."""
+        await tasks.end(self._transaction, task_id, state, result=result, message=message)
+        self.forget()
 
     async def skip(self, loaded: Loaded, flight: EventRow, *, message: str) -> None:
         """Leave an event out, as if it had been heard, and what must follow it at once with it."""
@@ -262,9 +341,9 @@ class Turn:
         self.forget()
         return seconds
 
-    async def give_up(self, flight: EventRow) -> None:
-        """Let an attempt be lost: it is under no lease any more."""
-        await delivery.take_over(self._transaction, flight.id, 0)
+    async def give_up(self, flight: EventRow, *, lease_token: int = 0) -> None:
+        """Let an attempt be lost, or handed back: it is under no lease any more."""
+        await delivery.take_over(self._transaction, flight.id, lease_token)
         self.forget()
 
     async def end(self, loaded: Loaded) -> None:
@@ -287,7 +366,11 @@ class Turn:
 
 def _runs(serving: Serving, event: UnitEvent) -> bool:
     """Whether an agent has the code on which an attempt is to run."""
-    return not serving.charms or event.seen.charm in serving.charms
+    return _runs_on(serving, event.seen.charm)
+
+
+def _runs_on(serving: Serving, charm: str) -> bool:
+    return not serving.charms or charm in serving.charms
 
 
 def _may_upgrade(loaded: Loaded) -> bool:

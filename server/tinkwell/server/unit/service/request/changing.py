@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from tinkwell.core import errors
 from tinkwell.core.charm import config, match, package
 from tinkwell.core.charm.record import Manifest, Role
+from tinkwell.core.unit.kinds import CharmKind, Profile
 from tinkwell.core.unit.record import Application
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject
@@ -77,6 +79,9 @@ def read_config(text: str) -> JsonObject:
 
 async def _check(transaction: Transaction, locked: applications.Locked, old: Manifest, new: Manifest) -> None:
     """Refuse a charm that takes away what is in use. Raises `errors.CharmRefused`."""
+    if new.kind is CharmKind.OPS and locked.profile is not Profile.JUJU:
+        sentence = "was written for Juju, and the application has the profile LITERAL; deploy it anew"
+        raise errors.CharmRefused.of("charm", sentence)
     related = await relation.related(transaction, locked.id)
     stored = await storage.kinds_of_application(transaction, locked.id)
     match.check_refresh(old, new, related=related.keys(), stored=stored, profile=locked.profile)

@@ -12,7 +12,7 @@ from tinkwell.core.charm.record import Manifest, Role, StoredCharm
 from tinkwell.core.release import name as namespaces
 from tinkwell.core.unit import limit
 from tinkwell.core.unit import name as names
-from tinkwell.core.unit.kinds import Life, Profile
+from tinkwell.core.unit.kinds import CharmKind, Life, Profile
 from tinkwell.core.unit.record import Application, Unit
 from tinkwell.core.value import check, document, parse
 from tinkwell.server.database.database import Database, Transaction
@@ -52,6 +52,7 @@ class Deploying:
         manifest = charm.manifest
         configured = config.edit(manifest.options, {}, requests.parse_config(asked.config), field="config")
         counts = requests.count_storages(asked.units, manifest)
+        profile = _profile(asked, manifest)
 
         async def work(transaction: Transaction) -> Application:
             if (former := await _repeated(transaction, asked)) is not None:
@@ -64,7 +65,7 @@ class Deploying:
                 namespace=asked.namespace,
                 name=asked.name,
                 charm=charm.digest,
-                profile=asked.profile or manifest.profile or Profile.LITERAL,
+                profile=profile,
                 config=document.dump_json(configured),
             )
             target = _Target(id=application_id, namespace=asked.namespace, name=asked.name, charm=charm)
@@ -115,6 +116,19 @@ async def lock_alive(transaction: Transaction, namespace: str, name: str) -> app
         raise missing(namespace, name)
     check_alive(locked)
     return locked
+
+
+def _profile(asked: Deploy, manifest: Manifest) -> Profile:
+    """Return whose order of events an application gets.
+
+    Raises `errors.InvalidField` for one that its charm cannot have.
+    """
+    if manifest.kind is not CharmKind.OPS:
+        return asked.profile or manifest.profile or Profile.LITERAL
+    if asked.profile is Profile.LITERAL:
+        sentence = "is LITERAL, and charms that were written for Juju need the events of Juju; leave it out"
+        raise errors.InvalidField.of("profile", sentence)
+    return Profile.JUJU
 
 
 def check_alive(locked: applications.Locked) -> None:

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tinkwell.core.unit.kinds import EventState, Life, Phase
+from tinkwell.core.unit.kinds import CharmKind, EventState, Life
 from tinkwell.core.unit.record import Event, Notice, Unit
+from tinkwell.core.unit.resolver import explanation
 from tinkwell.core.unit.resolver.advance import advance
-from tinkwell.core.unit.resolver.explanation import upcoming
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.removing import missing
@@ -74,7 +74,7 @@ def _behind(loaded: Loaded) -> Sequence[str]:
     ledger, flight = loaded.ledger, loaded.in_flight
     if flight is not None:
         ledger = advance(ledger, flight.event, loaded.view)
-    return tuple(event.name for event in upcoming(ledger, loaded.view, most=_MAX_BEHIND))
+    return tuple(event.name for event in explanation.upcoming(ledger, loaded.view, most=_MAX_BEHIND))
 
 
 def _say(found: Unit, loaded: Loaded, behind: Sequence[str], *, has_agent: bool) -> tuple[str, str]:
@@ -85,6 +85,8 @@ def _say(found: Unit, loaded: Loaded, behind: Sequence[str], *, has_agent: bool)
         return _say_failed(found, found.event, loaded)
     if (waiting := _say_waiting(found, loaded)) is not None:
         return waiting
+    if loaded.running_task:
+        return f"{found.name} runs a task", f"tinkwell task show {loaded.running_task}, or cancel it"
     if found.event is not None:
         again = f", attempt {found.event.attempt}" if found.event.attempt > 1 else ""
         return f"{found.name} runs {_title(found.event)}{again}", ""
@@ -107,28 +109,18 @@ def _say_failed(found: Unit, event: Event, loaded: Loaded) -> tuple[str, str]:
 
 def _say_waiting(found: Unit, loaded: Loaded) -> tuple[str, str] | None:
     """Say why a unit gets no events; None where nothing keeps it from them."""
-    kind = loaded.application.charm_kind.lower()
     if loaded.view.is_held:
         return f"{found.name} waits: a workflow has its machine, {found.machine}", "wait until the workflow has ended"
-    if found.is_agent_alive:
-        return None
-    if not found.machine and not found.is_anywhere:
-        sentence = f"{found.name} waits for a machine: no agent that is alive takes {kind} charms"
-        return sentence, f"{_start(found, kind)}, or add a unit to a machine that has one, or with --to anywhere"
-    where = f"of machine {found.machine}" if found.machine else f"that takes {kind} charms anywhere"
-    what = f" with {_title(found.event)}" if found.event is not None else ""
-    if found.phase is Phase.WAITING:
-        return f"{found.name} waits for an agent {where}", _start(found, kind)
-    return f"{found.name} waits{what}: its agent {where} is not alive", "start the agent again"
-
-
-def _start(found: Unit, kind: str) -> str:
-    """Say how to start an agent that a unit waits for."""
-    if kind != "native":
-        there = "" if found.is_anywhere else f" --agent-for {found.machine or 'HARDWARE-ID'}"
-        return f"start tinkwell provisioner{there} --units"
-    there = "" if found.is_anywhere else f" --machine {found.machine or 'HARDWARE-ID'}"
-    return f"start tinkwell unit run FILE --application {found.name.rpartition('/')[0]}{there}"
+    hindered = explanation.hindrance(
+        found.name,
+        CharmKind(loaded.application.charm_kind),
+        phase=found.phase,
+        machine=found.machine,
+        is_anywhere=found.is_anywhere,
+        is_agent_alive=found.is_agent_alive,
+        event=_title(found.event) if found.event is not None else "",
+    )
+    return (f"{found.name} {hindered.text}", hindered.advice) if hindered is not None else None
 
 
 def _title(event: Event) -> str:
@@ -178,6 +170,10 @@ async def _follow(
             return Cause(f"its application has another charm, {digest[:19]}…"), None
         case {"type": "STORAGE", "id": str() as name}:
             return Cause(f"it has storage {name}"), None
+        case {"type": "SECRET", "id": str() as name, "version": int() as revision}:
+            return Cause(f"it is revision {revision} of secret {name}"), None
+        case {"type": "SECRET", "id": str() as name}:
+            return Cause(f"secret {name} is to rotate"), None
         case {"type": "RELATION"}:
             return Cause(f"it is in relation {endpoint or told.get('id')}"), None
         case _:

@@ -128,7 +128,8 @@ class Reading:
         loaded = await delivery.load(self._database.fetch, found.id)
         if loaded is None or loaded.view.life is Life.DEAD:
             return True
-        if loaded.in_flight is not None or awaits_leader(loaded.ledger, loaded.view):
+        has_task = loaded.running_task or loaded.view.task
+        if loaded.in_flight is not None or has_task or awaits_leader(loaded.ledger, loaded.view):
             return False
         is_led = bool(loaded.view.leader) or loaded.view.application_life is not Life.ALIVE
         return is_led and next_event(loaded.ledger, loaded.view) is None

@@ -80,11 +80,11 @@ def parse_application(namespace: str, name: str, *, field: str = "application") 
     return found
 
 
-def parse_unit(namespace: str, name: str) -> Named:
+def parse_unit(namespace: str, name: str, *, field: str = "unit") -> Named:
     """Check the name of a unit. Raises `errors.InvalidField` for all that is wrong."""
     checks = check.Checks()
     found = Named(
-        checks.take(namespaces.parse_namespace, "namespace", namespace), checks.take(names.parse_unit, "unit", name)
+        checks.take(namespaces.parse_namespace, "namespace", namespace), checks.take(names.parse_unit, field, name)
     )
     checks.finish()
     return found

@@ -1,6 +1,7 @@
 """All that operators may ask for about applications and namespaces."""
 
 from tinkwell.server.database.database import Database
+from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.request.changing import Changing
 from tinkwell.server.unit.service.request.charms import Charms
 from tinkwell.server.unit.service.request.deploying import Deploying
@@ -13,12 +14,19 @@ from tinkwell.server.unit.service.request.relating import Relating
 from tinkwell.server.unit.service.request.removing import Removing
 from tinkwell.server.unit.service.request.resolving import Resolving
 from tinkwell.server.unit.service.request.storing import Storing
+from tinkwell.server.unit.service.secret.asking import Secrets
+from tinkwell.server.unit.service.task.asking import Tasks
 
 
 class ApplicationService:
-    """What requests about applications do, by what they are about; `reap` is called after what ends something."""
+    """What requests about applications do, by what they are about; `reap` is called after what ends something.
 
-    def __init__(self, database: Database, reap: Reap) -> None:
+    Without `sealing` there are no secrets; `allows_commands`: units may be asked to run any command.
+    """
+
+    def __init__(
+        self, database: Database, reap: Reap, *, sealing: SecretService | None = None, allows_commands: bool = False
+    ) -> None:
         self.charms = Charms(database)
         self.deploying = Deploying(database, self.charms)
         self.changing = Changing(database, self.charms)
@@ -30,3 +38,5 @@ class ApplicationService:
         self.explaining = Explaining(database)
         self.logs = UnitLogs(database)
         self.namespaces = Namespaces(database)
+        self.tasks = Tasks(database, self.charms, allows_commands=allows_commands)
+        self.secrets = Secrets(database, sealing or SecretService(None))

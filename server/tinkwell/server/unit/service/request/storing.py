@@ -1,4 +1,4 @@
-"""Attach and Detach: storage instances given to units and taken from them."""
+"""Attach, Detach and RemoveStorage: storage instances given to units, taken from them, and forgotten."""
 
 import re
 
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 class Storing:
-    """Attaches and detaches storage."""
+    """Attaches, detaches and removes storage."""
 
     def __init__(self, database: Database, charms: Charms) -> None:
         self._database = database
@@ -89,6 +89,25 @@ class Storing:
                 await self._check_minimum(transaction, namespace, owner, storage_name)
                 await _take(transaction, owner, found, actor)
             return await storage.find(transaction.fetch, namespace, storage_name) or found
+
+        return (await self._database.write(work, actor=actor)).value
+
+    async def remove(self, namespace: str, storage_name: str, *, actor: str) -> Storage:
+        """Forget a storage instance that no unit has, and return it as it was; its agent removes what is kept in it.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` where a unit has it.
+        """
+        namespace = namespaces.parse_namespace("namespace", namespace)
+        parse_storage("storage", storage_name)
+
+        async def work(transaction: Transaction) -> Storage:
+            found = await storage.lock(transaction, namespace, storage_name)
+            if found is None:
+                raise errors.NotFound("STORAGE", storage_name)
+            if found.unit:
+                raise errors.IllegalTransition(f"storage {storage_name}", f"unit {found.unit} has it; detach it first")
+            await storage.drop(transaction, found.id)
+            return found
 
         return (await self._database.write(work, actor=actor)).value
 

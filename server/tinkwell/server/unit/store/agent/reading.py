@@ -6,21 +6,22 @@ from collections.abc import AsyncGenerator
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.store.agent.own import Bag
 
-# The event must be in flight under the caller's lease; from there it goes to the relation that the unit is in, as long
-# as its relation-broken is not committed.
+# The event, or the task, must be in flight under the caller's lease; from there it goes to the relation that the unit
+# is in, as long as its relation-broken is not committed.
 _MINE = """
     WITH mine AS (
         SELECT u.id AS unit_id, u.namespace, u.name, u.application_id, a.name AS application, o.name AS other,
                r.id AS relation_id, r.is_peer, u.number IS NOT DISTINCT FROM a.leader AS leads
-          FROM unit_event e
+          FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+                 UNION ALL
+                SELECT unit_id FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2) e
           JOIN unit u ON u.id = e.unit_id
           JOIN application a ON a.id = u.application_id
           JOIN relation r ON r.namespace = u.namespace AND r.number = $3
           JOIN relation_member m ON m.relation_id = r.id AND m.unit_id = u.id AND m.membership <> 'LEFT'
           LEFT JOIN relation_end far ON far.relation_id = r.id AND far.application_id <> u.application_id
           LEFT JOIN application o ON o.id = far.application_id
-         WHERE e.id = $1::text::uuid AND e.state = 'RUNNING' AND e.lease_token = $2
-           AND NOT EXISTS (SELECT FROM unit_relation t
+         WHERE NOT EXISTS (SELECT FROM unit_relation t
                             WHERE t.unit_id = u.id AND t.relation_id = r.id AND t.is_broken)
     )
 """
@@ -46,6 +47,8 @@ READ = f"""
 RUNS = """
     SELECT CAST(unit_id AS text) AS unit_id FROM unit_event
      WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+     UNION ALL
+    SELECT CAST(unit_id AS text) FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
 """
 _CHUNK = """
     SELECT k.data FROM charm c LEFT JOIN charm_chunk k ON k.charm_id = c.id AND k.number = $2 WHERE c.digest = $1
@@ -53,7 +56,7 @@ _CHUNK = """
 
 
 async def is_running(fetch: Fetch, event_id: str, *, lease_token: int) -> bool:
-    """Return whether an event runs under the lease of a token."""
+    """Return whether an event or a task runs under the lease of a token."""
     return bool(await fetch(RUNS, event_id, lease_token))
 
 

@@ -6,10 +6,16 @@ _SET_NEXT = """
     UPDATE unit SET next_tick_at = clock_timestamp() + make_interval(secs => $2)
      WHERE id = $1::text::uuid AND life = 'ALIVE'
 """
-# What the charm has said of itself comes back with the next status that it sets.
-_SET_ERROR = "UPDATE unit SET status_name = 'error', status_message = left($2, 1000) WHERE id = $1::text::uuid"
+# What the charm has said of itself, also meanwhile, is kept until the error is over.
+_SET_ERROR = """
+    UPDATE unit SET said_name = CASE status_name WHEN 'error' THEN said_name ELSE status_name END,
+                    said_message = CASE status_name WHEN 'error' THEN said_message ELSE status_message END,
+                    status_name = 'error', status_message = left($2, 1000)
+     WHERE id = $1::text::uuid
+"""
 _CLEAR_ERROR = """
-    UPDATE unit SET status_name = 'maintenance', status_message = ''
+    UPDATE unit SET status_name = coalesce(nullif(said_name, ''), 'maintenance'), status_message = said_message,
+                    said_name = '', said_message = ''
      WHERE id = $1::text::uuid AND status_name = 'error'
 """
 _REMOVAL_ACTOR = "SELECT removal_actor FROM unit WHERE namespace = $1 AND name = $2"

@@ -5,13 +5,22 @@ from collections.abc import Sequence
 
 from tinkwell.server.database.database import Transaction
 
+# While an event has failed the unit shows that; what its charm says is kept for afterwards.
 _STATUS = """
-    UPDATE unit
-       SET status_name = coalesce($2, status_name), status_message = coalesce($3, status_message),
-           workload_version = coalesce($4, workload_version)
-     WHERE id = $1::text::uuid
-       AND (status_name, status_message, workload_version)
-           IS DISTINCT FROM (coalesce($2, status_name), coalesce($3, status_message), coalesce($4, workload_version))
+    UPDATE unit u
+       SET status_name = n.status_name, status_message = n.status_message, said_name = n.said_name,
+           said_message = n.said_message, workload_version = n.workload_version
+      FROM (SELECT id,
+                   CASE status_name WHEN 'error' THEN status_name ELSE coalesce($2, status_name) END AS status_name,
+                   CASE status_name WHEN 'error' THEN status_message ELSE coalesce($3, status_message) END
+                       AS status_message,
+                   CASE status_name WHEN 'error' THEN coalesce($2, said_name) ELSE '' END AS said_name,
+                   CASE status_name WHEN 'error' THEN coalesce($3, said_message) ELSE '' END AS said_message,
+                   coalesce($4, workload_version) AS workload_version
+              FROM unit WHERE id = $1::text::uuid) n
+     WHERE u.id = n.id
+       AND (u.status_name, u.status_message, u.said_name, u.said_message, u.workload_version)
+           IS DISTINCT FROM (n.status_name, n.status_message, n.said_name, n.said_message, n.workload_version)
 """
 _APPLICATION_STATUS = """
     UPDATE application SET status_name = $2, status_message = $3

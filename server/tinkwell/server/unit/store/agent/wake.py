@@ -49,6 +49,10 @@ TOUCHED = f"""
               WHERE given.owner = '' OR r.is_peer OR a.name <> given.owner OR a.profile = 'LITERAL'
         UNION SELECT u.id FROM action x JOIN unit u ON u.machine_id = x.worker_id
               WHERE x.workflow_id = ANY ($10::text[]::uuid[])
+        UNION SELECT k.unit_id FROM secret_reader k WHERE k.secret_id = ANY ($11::text[]::uuid[])
+        UNION SELECT u.id FROM secret s
+               JOIN unit u ON u.application_id = s.application_id AND (s.unit_id IS NULL OR s.unit_id = u.id)
+              WHERE s.id = ANY ($11::text[]::uuid[])
     )
     {_COLUMNS}
       JOIN touched ON touched.id = u.id
@@ -106,7 +110,7 @@ class Concerned:
     `named` are units by application and name. Applications that are `related` concern all to whom they are related.
     `in_relations` are an application of which a unit has changed something in the relation with a number; `relations`
     are relations with the name of the application that has changed something there, empty where both ends are to look.
-    `workflows` have ended, and concern the units on their machines.
+    `workflows` have ended, and concern the units on their machines; `secrets` concern their owners and readers.
     """
 
     units: Collection[str] = ()
@@ -116,6 +120,7 @@ class Concerned:
     in_relations: Collection[tuple[str, int]] = ()
     relations: Collection[tuple[str, str]] = ()
     workflows: Collection[str] = ()
+    secrets: Collection[str] = ()
 
 
 async def served(fetch: Fetch, serving: Serving) -> list[Found]:
@@ -140,6 +145,7 @@ async def touched(fetch: Fetch, concerned: Concerned) -> list[Found]:
         *_columns(concerned.in_relations),
         *_columns(concerned.relations),
         list(concerned.workflows),
+        list(concerned.secrets),
     )
     return [_found(row) for row in rows]
 

@@ -5,7 +5,15 @@ where it has to; see `lock`. What is read is read by one statement, after the lo
 """
 
 from tinkwell.server.unit.store.delivery.change import apply
-from tinkwell.server.unit.store.delivery.event import end_event, retry_event, retry_in, take_over, write_event
+from tinkwell.server.unit.store.delivery.event import (
+    HANDED_BACK,
+    end_event,
+    hand_back,
+    retry_event,
+    retry_in,
+    take_over,
+    write_event,
+)
 from tinkwell.server.unit.store.delivery.lock import lock_application, lock_relation, lock_unit
 from tinkwell.server.unit.store.delivery.look_again import LookAgain
 from tinkwell.server.unit.store.delivery.looked import Looked, look
@@ -14,6 +22,7 @@ from tinkwell.server.unit.store.delivery.state import load
 from tinkwell.server.unit.store.delivery.told import save
 
 __all__ = [
+    "HANDED_BACK",
     "ApplicationRow",
     "EventRow",
     "Loaded",
@@ -24,6 +33,7 @@ __all__ = [
     "UnitRow",
     "apply",
     "end_event",
+    "hand_back",
     "load",
     "lock_application",
     "lock_relation",

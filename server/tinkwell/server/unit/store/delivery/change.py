@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from tinkwell.core.unit.resolver import change
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.delivery.look_again import LookAgain, look_again
+from tinkwell.server.unit.store.secret import rotation
 
 _RUN_CODE = "UPDATE unit SET charm = $2 WHERE id = $1::text::uuid"
 _ENTER_PHASE = "UPDATE unit SET phase = CAST($2 AS text) WHERE id = $1::text::uuid AND phase <> CAST($2 AS text)"
@@ -68,6 +69,18 @@ _LEAVE_STORAGES = """
      WHERE unit_id = $1::text::uuid AND is_kept
 """
 _DROP_STORAGES = "DELETE FROM storage WHERE unit_id = $1::text::uuid"
+# It is due again after its interval, counted from now.
+ROTATE = f"""
+    UPDATE secret s SET rotates_at = {rotation.after_now("s.rotation")}
+      FROM unit u
+     WHERE u.id = $1::text::uuid AND s.namespace = u.namespace AND s.name = $2
+"""  # noqa: S608
+_DROP_SECRETS = "DELETE FROM secret WHERE unit_id = $1::text::uuid"
+_FORGET_SECRETS = "DELETE FROM secret_reader WHERE unit_id = $1::text::uuid"
+_END_TASKS = """
+    UPDATE task SET state = 'CANCELLED', message = 'its unit was removed', finished_at = clock_timestamp()
+     WHERE unit_id = $1::text::uuid AND state IN ('PENDING', 'RUNNING')
+"""
 # Of whom it was told, nobody need be kept any more.
 _FORGET_MEMBERS = "DELETE FROM unit_member WHERE unit_id = $1::text::uuid"
 _DIE = """
@@ -86,7 +99,10 @@ STATEMENTS: Mapping[type[change.Change], tuple[str, ...]] = {
     change.Announce: (_ANNOUNCE,),
     change.Resign: (_RESIGN,),
     change.Detach: (_DETACH_KEPT, _DETACH),
-    change.Die: (_LEAVE_STORAGES, _DROP_STORAGES, _FORGET_MEMBERS, _DIE),
+    change.Rotated: (ROTATE,),
+    change.Die: (
+        *(_LEAVE_STORAGES, _DROP_STORAGES, _FORGET_MEMBERS, _DROP_SECRETS, _FORGET_SECRETS, _END_TASKS, _DIE),
+    ),
 }
 
 

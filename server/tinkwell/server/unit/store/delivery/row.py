@@ -105,7 +105,8 @@ class NewEvent:
 class Loaded:
     """All that the next event of a unit is decided on.
 
-    `removal_actors` says, by the numbers of relations that are dying, who has asked for that.
+    `removal_actors` says, by the numbers of relations that are dying, who has asked for that. `running_task` is the id
+    of the task that runs, empty for none; `committed_ordinal` is of the newest event that is COMMITTED, 0 for none.
     """
 
     unit: UnitRow
@@ -115,3 +116,5 @@ class Loaded:
     view: View
     in_flight: EventRow | None
     removal_actors: Mapping[int, str] = field(default_factory=dict)
+    running_task: str = ""
+    committed_ordinal: int = 0

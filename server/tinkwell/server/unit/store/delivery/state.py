@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import asyncpg
@@ -15,6 +15,8 @@ from tinkwell.core.unit.view import MemberView, RelationView, View
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.unit.store import ledger as document
 from tinkwell.server.unit.store.delivery.row import ApplicationRow, EventRow, Loaded, Settings, UnitRow
+from tinkwell.server.unit.store.secret import view as secret
+from tinkwell.server.unit.store.task import view as task
 
 _UNIT = """
     CAST(u.id AS text) AS id, CAST(u.application_id AS text) AS application_id, u.namespace, u.name, u.number, u.life,
@@ -33,8 +35,9 @@ _APPLICATION = """
 """
 EVENT = """
     CAST(e.id AS text) AS event_id, e.ordinal, e.attempt, e.state, e.kind, e.relation, e.endpoint,
-    e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.is_mirrored, e.is_echo, e.seen_config,
-    e.seen_charm, e.seen_term, e.seen_bag, e.lease_token, e.is_lost, e.message, e.reason, e.leaving, e.actor,
+    e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.secret, e.secret_revision, e.is_mirrored,
+    e.is_echo, e.seen_config, e.seen_charm, e.seen_term, e.seen_bag, e.lease_token, e.is_lost, e.message, e.reason,
+    e.leaving, e.actor,
     CAST(extract(epoch FROM e.deadline_at - clock_timestamp()) AS double precision) AS remaining_seconds,
     CAST(extract(epoch FROM e.retry_at - clock_timestamp()) AS double precision) AS retry_in_seconds
 """
@@ -90,7 +93,12 @@ _RELATIONS = f"""
       WHERE mine.application_id = a.id
         AND (t.unit_id IS NOT NULL OR mine.endpoint = ANY (known.endpoints))) AS relations
 """  # noqa: S608
-COLUMNS = f"{_UNIT}, {_APPLICATION}, {EVENT}, {_STORAGES}, {_TOLD}, {_RELATIONS}"
+# By which an agent that keeps files beside the rows knows what of them stands.
+_COMMITTED = """
+    coalesce((SELECT y.ordinal FROM unit_event y WHERE y.unit_id = u.id AND y.state = 'COMMITTED'
+               ORDER BY y.ordinal DESC LIMIT 1), 0) AS committed_ordinal
+"""
+COLUMNS = ", ".join((_UNIT, _APPLICATION, EVENT, _STORAGES, _TOLD, _RELATIONS, _COMMITTED, secret.SECRETS, task.TASKS))
 TABLES = """
            unit u
       JOIN application a ON a.id = u.application_id
@@ -113,7 +121,7 @@ async def load(fetch: Fetch, unit_id: str) -> Loaded | None:
 
 def loaded_of(found: asyncpg.Record) -> Loaded:
     """Read the columns."""
-    relations = _list(found["relations"])
+    relations, secrets = _list(found["relations"]), secret.rows_of(found["secrets"])
     return Loaded(
         unit=UnitRow(**{name: found[name] for name in UnitRow.__slots__} | {"phase": Phase(found["phase"])}),
         application=ApplicationRow(
@@ -128,9 +136,11 @@ def loaded_of(found: asyncpg.Record) -> Loaded:
             removal_actor=found["application_removal_actor"],
         ),
         settings=Settings(**{name: found[name] for name in Settings.__slots__}),
-        ledger=_ledger(found),
-        view=_view(found, relations),
+        ledger=_ledger(found, secrets),
+        view=_view(found, relations, secrets),
         in_flight=_event(found) if found["event_id"] is not None else None,
+        running_task=found["running_task"] or "",
+        committed_ordinal=found["committed_ordinal"],
         removal_actors={each[0]: each[10] for each in relations if each[4] != Life.ALIVE},
     )
 
@@ -140,7 +150,7 @@ def _list(text: str | None) -> list[Any]:
     return json.loads(text) if text is not None else []
 
 
-def _ledger(found: asyncpg.Record) -> Ledger:
+def _ledger(found: asyncpg.Record, secrets: Sequence[Any]) -> Ledger:
     return Ledger(
         installed=found["is_installed"],
         started=found["is_started"],
@@ -155,6 +165,7 @@ def _ledger(found: asyncpg.Record) -> Ledger:
         requests=Requests(prepared=found["prepare_seen"], finished=found["finish_seen"], metrics=found["metrics_seen"]),
         attached=frozenset(name for name, _, is_attached in _list(found["storages"]) if is_attached),
         relations={each[0]: _relation_ledger(*each[1:]) for each in _list(found["told"])},
+        secrets=secret.ledgers(secrets),
     )
 
 
@@ -175,7 +186,7 @@ def _member_ledger(version: int, is_older: bool = False) -> MemberLedger:
     return MemberLedger(seen_version=version, is_older=is_older)
 
 
-def _view(found: asyncpg.Record, relations: list[Any]) -> View:
+def _view(found: asyncpg.Record, relations: list[Any], secrets: Sequence[Any]) -> View:
     return View(
         unit=found["name"],
         application=found["application"],
@@ -196,6 +207,8 @@ def _view(found: asyncpg.Record, relations: list[Any]) -> View:
         storages={name: Life(life) for name, life, _ in _list(found["storages"])},
         is_tick_due=found["is_tick_due"],
         relations={each[0]: _relation_view(each) for each in relations},
+        secrets=secret.views(secrets),
+        task=found["waiting_task"] or "",
     )
 
 
@@ -246,6 +259,8 @@ def _event(found: Mapping[str, Any]) -> EventRow:
         unit=found["remote_unit"],
         departing_unit=found["departing_unit"],
         storage=found["storage"],
+        secret=found["secret"],
+        revision=found["secret_revision"],
         is_mirrored=found["is_mirrored"],
         is_echo=found["is_echo"],
         seen=Seen(

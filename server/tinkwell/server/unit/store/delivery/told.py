@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tinkwell.core.unit.ledger import Ledger, MemberLedger, RelationLedger
+from tinkwell.core.unit.ledger import NEVER_READ, Ledger, MemberLedger, RelationLedger
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store import ledger as document
 from tinkwell.server.unit.store.delivery.look_again import look_again
@@ -43,6 +43,14 @@ DEPART = """
        AND x.namespace = u.namespace AND x.name = ANY ($3::text[])
        AND m.unit_id = u.id AND m.relation_id = r.id AND m.member_id = x.id
 """
+SECRETS = """
+    INSERT INTO secret_reader AS k (secret_id, unit_id, tracked, told, expired, removed)
+    SELECT s.id, u.id, $3, $4, $5::bigint[], $6::bigint[]
+      FROM unit u JOIN secret s ON s.namespace = u.namespace AND s.name = $2
+     WHERE u.id = $1::text::uuid
+        ON CONFLICT (secret_id, unit_id) DO UPDATE
+       SET tracked = excluded.tracked, told = excluded.told, expired = excluded.expired, removed = excluded.removed
+"""
 _NOTHING = RelationLedger(created=False)
 
 
@@ -64,6 +72,10 @@ async def _save(transaction: Transaction, unit_id: str, before: Ledger, after: L
         former = before.relations.get(number)
         if told is not former:
             await _save_relation(transaction, unit_id, number, former or _NOTHING, told, is_new=former is None)
+    for name, known in after.secrets.items():
+        if known != before.secrets.get(name, NEVER_READ):
+            revisions = sorted(known.expired), sorted(known.removed)
+            await transaction.fetch(SECRETS, unit_id, name, known.tracked, known.told, *revisions)
 
 
 def _own(ledger: Ledger) -> tuple[object, ...]:

@@ -14,10 +14,13 @@ from tinkwell.server.database.database import Fetch
 _LISTED_ROWS = 100
 _EVENT = """
     CAST(e.id AS text) AS event_id, e.unit AS event_unit, e.kind, e.ordinal, e.attempt, e.state, e.phase AS event_phase,
-    e.relation, e.endpoint, e.is_peer, e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.is_mirrored,
+    e.relation, e.endpoint, e.is_peer, e.remote_application, e.remote_unit, e.departing_unit, e.storage, e.secret,
+    e.secret_revision AS revision, e.is_mirrored,
     e.is_echo, e.seen_config, e.seen_charm, e.seen_term, e.seen_bag, e.reason, e.leaving, e.actor,
     CAST(e.cause AS text) AS cause, e.message, e.deferred, e.consumed, e.started_at, e.finished_at,
-    e.retry_at, e.version AS event_version
+    e.retry_at, e.version AS event_version, e.namespace AS event_namespace,
+    CAST(e.application_id AS text) AS event_application_id, CAST(e.unit_id AS text) AS event_unit_id,
+    e.created_at AS event_created_at, e.updated_at AS event_updated_at
 """
 COLUMNS = _EVENT
 _LIST = sqlalchemy.text(f"""
@@ -90,19 +93,30 @@ def read(found: Mapping[Any, Any]) -> Event:
             departing_unit=found["departing_unit"],
         )
     return Event(
-        id=found["event_id"],
-        unit=found["event_unit"],
+        **{name: found[f"event_{name}"] for name in _OF_ROW},
         state=EventState(found["state"]),
         phase=Phase(found["event_phase"]),
         relation=relation,
         cause=json.loads(found["cause"]),
-        version=found["event_version"],
         **{name: found[name] for name in _SAME},
     )
 
 
+_OF_ROW = ("id", "namespace", "application_id", "unit_id", "unit", "version", "created_at", "updated_at")
 _SAME = (
-    *("kind", "ordinal", "attempt", "storage", "is_mirrored", "is_echo", "seen_config", "seen_charm", "seen_term"),
+    *(
+        "kind",
+        "ordinal",
+        "attempt",
+        "storage",
+        "secret",
+        "revision",
+        "is_mirrored",
+        "is_echo",
+        "seen_config",
+        "seen_charm",
+        "seen_term",
+    ),
     *("seen_bag", "reason", "leaving", "actor", "message", "deferred", "consumed", "started_at", "finished_at"),
     "retry_at",
 )

@@ -23,20 +23,19 @@ SERVED = """
      GROUP BY s.id
 """
 # As the agent's side does, which is told apart by what it serves.
-HAS_AGENT = """
-    SELECT EXISTS (
-        SELECT FROM unit u
-          JOIN application a ON a.id = u.application_id
-          JOIN charm c ON c.digest = a.charm
+# Of a unit, u: whether an agent is alive that takes it.
+SERVES = """EXISTS (
+        SELECT FROM application t
+          JOIN charm c ON c.digest = t.charm
           JOIN unit_agent g ON c.kind = ANY (g.kinds)
           JOIN lease l ON l.id = g.lease_id AND l.expires_at > clock_timestamp()
-         WHERE u.id = $1::text::uuid
+         WHERE t.id = u.application_id
            AND (CASE WHEN u.is_anywhere THEN g.is_anywhere ELSE u.machine_id = ANY (g.machines) END)
-           AND (g.charms = '{}' OR a.charm = ANY (g.charms))
+           AND (g.charms = '{}' OR t.charm = ANY (g.charms))
            AND (g.namespace = '' OR g.namespace = u.namespace)
-           AND (g.applications = '{}' OR a.name = ANY (g.applications))
-    ) AS has_agent
-"""
+           AND (g.applications = '{}' OR t.name = ANY (g.applications))
+    )"""
+HAS_AGENT = f"SELECT {SERVES} AS has_agent FROM unit u WHERE u.id = $1::text::uuid"  # noqa: S608
 
 
 async def hold_machines(transaction: Transaction, machines: Collection[str]) -> Collection[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tinkwell.core.unit.kinds import Reason
 from tinkwell.server.database.database import Fetch, Transaction
+from tinkwell.server.unit.store.task import running
 
 _MARK = """
     UPDATE unit SET life = 'DYING', removal_reason = $2, removal_actor = $3, is_storage_kept = is_storage_kept OR $4,
@@ -49,6 +50,9 @@ _LEAVE_STORAGE = """
     UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false
      WHERE unit_id = ANY ($1::text[]::uuid[]) AND is_kept AND machine_id IS NOT NULL
 """
+# Its own secrets go, and it reads none any more.
+_DROP_SECRETS = "DELETE FROM secret WHERE unit_id = ANY ($1::text[]::uuid[])"
+_FORGET_SECRETS = "DELETE FROM secret_reader WHERE unit_id = ANY ($1::text[]::uuid[])"
 _DROP_STORAGE = "DELETE FROM storage WHERE unit_id = ANY ($1::text[]::uuid[])"
 _DIE = """
     UPDATE unit SET life = 'DEAD', phase = 'TEARDOWN', is_forced = $2, force_at = NULL, next_tick_at = NULL,
@@ -71,7 +75,9 @@ async def mark_dying(
 ) -> bool:
     """Begin the teardown of units; False where it has begun for all of them."""
     values = list(unit_ids), reason.value, actor, keeps_storage, force_after_seconds
-    return bool(await transaction.fetch(_MARK, *values))
+    marked = await transaction.fetch(_MARK, *values)
+    await transaction.fetch(running.END_PENDING, list(unit_ids))
+    return bool(marked)
 
 
 async def force_later(transaction: Transaction, unit_ids: Sequence[str], *, after_seconds: float) -> None:
@@ -89,7 +95,10 @@ async def bury(
 ) -> None:
     """Have units be DEAD, whatever they owe: they leave their relations, and lead no more."""
     ids = list(unit_ids)
-    for statement in (_ABANDON, _LEAVE, _NEVER_ENTERED, _RESIGN, _FORGET, _LEAVE_STORAGE, _DROP_STORAGE):
+    for statement in (
+        *(_ABANDON, _LEAVE, _NEVER_ENTERED, _RESIGN, _FORGET, _LEAVE_STORAGE, _DROP_STORAGE),
+        *(_DROP_SECRETS, _FORGET_SECRETS, running.END_ALL),
+    ):
         await transaction.fetch(statement, ids)
     await transaction.fetch(_DIE, ids, is_forced, reason.value, actor)
 

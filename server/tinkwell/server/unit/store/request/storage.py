@@ -110,7 +110,12 @@ async def take_away(transaction: Transaction, storage_id: str, *, actor: str) ->
 async def free(transaction: Transaction, storage_id: str, *, actor: str) -> None:
     """Take a storage instance from its unit, which was never told of it; without a machine it is gone by that."""
     if not await transaction.fetch(_FREE, storage_id, actor):
-        await transaction.fetch(_DROP, storage_id)
+        await drop(transaction, storage_id)
+
+
+async def drop(transaction: Transaction, storage_id: str) -> None:
+    """Delete a storage instance that no unit has."""
+    await transaction.fetch(_DROP, storage_id)
 
 
 async def keep(transaction: Transaction, unit_ids: Sequence[str]) -> None:

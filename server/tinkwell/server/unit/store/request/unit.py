@@ -11,6 +11,7 @@ from tinkwell.core.unit.kinds import Life, Phase
 from tinkwell.core.unit.record import Port, Status, Unit
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.request import event as events
+from tinkwell.server.unit.store.request import place
 
 _LISTED_ROWS = 100
 _UNIT = f"""
@@ -21,7 +22,8 @@ _UNIT = f"""
            ARRAY(SELECT s.name FROM storage s WHERE s.unit_id = u.id ORDER BY s.kind, s.number) AS storages,
            ARRAY(SELECT p.protocol || '/' || p.number FROM port p WHERE p.unit_id = u.id
                   ORDER BY p.protocol, p.number) AS ports,
-           EXISTS (SELECT FROM lease l WHERE l.id = u.lease_id AND l.expires_at > clock_timestamp()) AS is_agent_alive,
+           coalesce((SELECT l.expires_at > clock_timestamp() FROM lease l WHERE l.id = u.lease_id), {place.SERVES})
+               AS is_agent_alive,
            u.last_ordinal, u.created_at, u.updated_at, {events.COLUMNS}
       FROM unit u JOIN application a ON a.id = u.application_id
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')
@@ -52,6 +54,11 @@ LOCK_ALL = """
 LOCK_ALIVE = """
     SELECT CAST(u.id AS text) AS id FROM unit u
      WHERE u.application_id = $1::text::uuid AND u.life = 'ALIVE' ORDER BY u.id FOR NO KEY UPDATE
+"""
+LOCK_BY_ID = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.id = $1::text::uuid FOR NO KEY UPDATE"
+_CODE = """
+    SELECT coalesce(u.charm, a.charm) AS charm FROM unit u JOIN application a ON a.id = u.application_id
+     WHERE u.id = $1::text::uuid
 """
 _EXISTS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.id = $1::text::uuid"
 _IDS = "SELECT CAST(u.id AS text) AS id FROM unit u WHERE u.application_id = $1::text::uuid ORDER BY u.number"
@@ -108,6 +115,16 @@ async def lock(transaction: Transaction, namespace: str, name: str) -> Unit | No
     if not await transaction.fetch(LOCK, namespace, name):
         return None
     return await find(transaction.fetch, namespace, name)
+
+
+async def lock_by_id(transaction: Transaction, unit_id: str) -> bool:
+    """Lock a unit by its id; False if there is none."""
+    return bool(await transaction.fetch(LOCK_BY_ID, unit_id))
+
+
+async def code(transaction: Transaction, unit_id: str) -> str:
+    """Return the digest of the charm that a unit runs, or is to run where it has run none yet."""
+    return str((await transaction.fetch(_CODE, unit_id))[0]["charm"])
 
 
 async def lock_all(transaction: Transaction, application_id: str) -> Sequence[str]:

@@ -1,0 +1,278 @@
+"""The secrets of a unit, as handlers get and change them; what is changed lands with the event or not at all."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from tinkwell.charm import errors
+from tinkwell.charm.attempt.given import Attempt, SecretGiven, SecretRead, Surroundings
+from tinkwell.charm.relation import Relation
+from tinkwell.core import errors as core_errors
+from tinkwell.core.unit import secret as rules
+from tinkwell.core.unit.effect import (
+    SecretAdd,
+    SecretEffect,
+    SecretGrant,
+    SecretRemove,
+    SecretRevoke,
+    SecretSet,
+    SecretTrack,
+)
+from tinkwell.core.unit.kinds import Rotation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretInfo:
+    """What an owner knows of its secret: `name` is such as `secret:9m4e2mr0ui3e8a215n4g`, `latest` the newest revision.
+
+    `expires_at` is of the newest revision; `revisions` are those that there are. What was changed in this event is not
+    in it.
+    """
+
+    name: str
+    owner: str
+    label: str
+    description: str
+    latest: int
+    revisions: tuple[int, ...]
+    rotation: Rotation
+    rotates_at: datetime | None
+    expires_at: datetime | None
+
+
+class Secrets:
+    """The secrets that the unit owns, and those that it may read; `self.secrets` in a charm.
+
+        name = self.secrets.add({"password": password}, label="login", rotate=charm.Rotation.MONTHLY)
+        self.secrets.grant(name, event.relation)
+        self.db[event.relation].unit["login"] = name           # for the other side: await self.secrets.get(name)
+
+    A secret is named as `add` has named it, or by the label that its owner, or this unit, has given it.
+    """
+
+    def __init__(self, attempt: Attempt, surroundings: Surroundings) -> None:
+        self._attempt = attempt
+        self._surroundings = surroundings
+        self._application = attempt.unit.partition("/")[0]
+        self._known = {each.id: each for each in attempt.secrets}
+        self._added: dict[str, SecretAdd] = {}
+        self._removed: set[str] = set()
+        # The content that this event gives to the next revision.
+        self._content: dict[str, Mapping[str, str]] = {}
+        self._tracked: dict[str, SecretTrack] = {}
+        self._read: dict[tuple[str, int], SecretRead] = {}
+        self._effects: list[SecretEffect] = []
+
+    @property
+    def effects(self) -> tuple[SecretEffect, ...]:
+        """All that was done, in its order; what is read from now on comes last."""
+        return *self._effects, *self._tracked.values()
+
+    @property
+    def needs_term(self) -> bool:
+        """Whether a secret of the application was written, which its leader alone may do."""
+        return any(self._is_application(each.id) for each in self._effects)
+
+    def add(
+        self,
+        content: Mapping[str, str],
+        *,
+        label: str = "",
+        description: str = "",
+        rotate: Rotation = Rotation.NEVER,
+        expires: datetime | timedelta | None = None,
+        application: bool = False,
+    ) -> str:
+        """Make a secret of the unit's own, or with `application` of its application's, and return its name.
+
+        The content has at most 64 keys of a-z, 0-9 and -, and 1 MiB. `rotate` is how often secret-rotate comes;
+        `expires`, when or after how long secret-expired comes for this revision. Raises `NotLeader`, and `WrongSecret`.
+        """
+        if application and not self._surroundings.is_leader:
+            raise errors.NotLeader(self._not_leader("make a secret of the application"))
+        made = SecretAdd(
+            id=rules.new_id(secrets.token_bytes(rules.ID_BYTES)),
+            content=_checked(content),
+            is_application=application,
+            label=_label(label),
+            description=description,
+            rotation=rotate,
+            expires_at=self._moment(expires),
+        )
+        if label and label in {*(each.label for each in self._added.values()), *(each.label for each in self._owned())}:
+            raise errors.WrongSecret(f"{label!r} is the label of another secret; give each one its own")
+        self._added[made.id] = made
+        self._content[made.id] = made.content
+        self._effects.append(made)
+        return rules.uri(made.id)
+
+    def set(
+        self,
+        secret: str,
+        content: Mapping[str, str] | None = None,
+        *,
+        label: str | None = None,
+        description: str | None = None,
+        rotate: Rotation | None = None,
+        expires: datetime | timedelta | None = None,
+    ) -> None:
+        """Give an own secret other content, which makes one revision in an event, or change what else is given.
+
+        Raises `SecretMissing`, `NotOwner`, and `WrongSecret`.
+        """
+        found = self._own(secret)
+        checked = None if content is None else _checked(content)
+        self._effects.append(
+            SecretSet(
+                id=found,
+                content=checked,
+                label=None if label is None else _label(label),
+                description=description,
+                rotation=rotate,
+                expires_at=self._moment(expires),
+            )
+        )
+        if checked is not None:
+            self._content[found] = checked
+
+    def grant(self, secret: str, relation: Relation, *, unit: str = "") -> None:
+        """Let the other side of a relation, or one unit of it, read an own secret for as long as the relation lives."""
+        application = "" if unit else relation.remote_application
+        granted = SecretGrant(id=self._own(secret), relation=relation.number, application=application, unit=unit)
+        self._effects.append(granted)
+
+    def revoke(self, secret: str, relation: Relation | None = None, *, unit: str = "") -> None:
+        """Take back what was granted to a relation, or to one unit of it, or with neither to anybody."""
+        number = relation.number if relation is not None else 0
+        self._effects.append(SecretRevoke(id=self._own(secret), relation=number, unit=unit))
+
+    def remove(self, secret: str, *, revision: int = 0) -> None:
+        """Remove a revision of an own secret, or with 0 all of it."""
+        found = self._own(secret)
+        self._effects.append(SecretRemove(id=found, revision=revision))
+        if not revision:
+            self._removed.add(found)
+            self._tracked.pop(found, None)
+
+    def info(self, secret: str) -> SecretInfo:
+        """Return what is known of an own secret that is there before this event. Raises as `set`."""
+        found = self._own(secret)
+        if (given := self._known.get(found)) is None:
+            raise errors.SecretMissing(f"{rules.uri(found)} is there once this event has landed")
+        return _info(given)
+
+    def owned(self) -> tuple[SecretInfo, ...]:
+        """Return what is known of all own secrets, and for a leader of those of its application."""
+        return tuple(_info(each) for each in self._owned())
+
+    async def get(self, secret: str, *, refresh: bool = False, label: str | None = None) -> Mapping[str, str]:
+        """Read a secret: the newest revision at the first time, and from then on the same one until `refresh`.
+
+        With `label` the unit calls it so from now on, in events and here. Raises `SecretMissing`, and `NotReadable`
+        where the unit was not granted it.
+        """
+        found, tracked = self._find(secret), self._tracks(secret)
+        if found in self._content and (refresh or not tracked or tracked == self._next(found)):
+            revision, content = self._next(found), self._content[found]
+        else:
+            read = await self._fetch(found, 0 if refresh or not tracked else tracked)
+            revision, content = read.revision, read.content
+        if revision != tracked or label is not None:
+            former = self._tracked.get(found)
+            kept = former.label if label is None and former is not None else label
+            self._tracked[found] = SecretTrack(id=found, revision=revision, label=kept)
+        return dict(content)
+
+    async def peek(self, secret: str) -> Mapping[str, str]:
+        """Read the newest revision of a secret, and stay at the one that `get` reads. Raises as `get`."""
+        found = self._find(secret)
+        if found in self._content:
+            return dict(self._content[found])
+        return dict((await self._fetch(found, 0)).content)
+
+    def label_of(self, secret: str) -> str:
+        """Return the label that the unit, or its owner, has given a secret by its id; empty for none."""
+        given = self._known.get(secret)
+        return given.label if given is not None else ""
+
+    def _tracks(self, secret: str) -> int:
+        found = self._find(secret)
+        if (track := self._tracked.get(found)) is not None:
+            return track.revision
+        given = self._known.get(found)
+        return given.tracked if given is not None else 0
+
+    def _next(self, secret: str) -> int:
+        given = self._known.get(secret)
+        return given.latest + 1 if given is not None else 1
+
+    async def _fetch(self, secret: str, revision: int) -> SecretRead:
+        if (secret, revision) not in self._read:
+            self._read[secret, revision] = await self._surroundings.read_secret(secret, revision)
+        return self._read[secret, revision]
+
+    def _find(self, secret: str) -> str:
+        """Return the id of a secret. Raises `SecretMissing`."""
+        try:
+            found = rules.parse_uri("", secret)
+        except core_errors.InvalidField:
+            labels = {each.label: each.id for each in self._added.values()}
+            labels |= {each.label: each.id for each in self._known.values()}
+            found = labels.get(secret, "") if secret else ""
+        if not found or found in self._removed:
+            raise errors.SecretMissing(f"{self._attempt.unit} has no secret {secret!r}")
+        return found
+
+    def _own(self, secret: str) -> str:
+        """Return the id of a secret that the unit may change. Raises `SecretMissing`, and `NotOwner`."""
+        found = self._find(secret)
+        given = self._known.get(found)
+        if found not in self._added and (given is None or not given.is_owned):
+            what = "it is its application's, which the leader alone changes"
+            why = what if self._is_application(found) else "it does not own it"
+            raise errors.NotOwner(f"{rules.uri(found)} cannot be changed by {self._attempt.unit}: {why}")
+        return found
+
+    def _owned(self) -> list[SecretGiven]:
+        return [each for each in self._known.values() if each.is_owned and each.id not in self._removed]
+
+    def _is_application(self, secret: str) -> bool:
+        if (added := self._added.get(secret)) is not None:
+            return added.is_application
+        given = self._known.get(secret)
+        return given is not None and given.owner == self._application
+
+    def _moment(self, expires: datetime | timedelta | None) -> datetime | None:
+        return self._surroundings.now() + expires if isinstance(expires, timedelta) else expires
+
+    def _not_leader(self, what: str) -> str:
+        return f"{self._attempt.unit} does not lead {self._application}, so it cannot {what}; look at is_leader first"
+
+
+def _info(given: SecretGiven) -> SecretInfo:
+    return SecretInfo(
+        name=rules.uri(given.id),
+        owner=given.owner,
+        label=given.label,
+        description=given.description,
+        latest=given.latest,
+        revisions=given.revisions,
+        rotation=given.rotation,
+        rotates_at=given.rotates_at,
+        expires_at=given.expires_at,
+    )
+
+
+def _checked(content: Mapping[str, str]) -> Mapping[str, str]:
+    try:
+        return rules.parse_content("content", content)
+    except core_errors.InvalidField as error:
+        raise errors.WrongSecret(str(error)) from error
+
+
+def _label(label: str) -> str:
+    try:
+        return rules.parse_label("label", label)
+    except core_errors.InvalidField as error:
+        raise errors.WrongSecret(str(error)) from error

@@ -1,0 +1,115 @@
+"""Secrets: those of users are made, changed and granted here; those of units and applications can be looked at."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+
+from tinkwell.api.v1 import secret_service_pb2 as pb
+from tinkwell.api.v1 import secret_service_pb2_grpc
+from tinkwell.client import call
+from tinkwell.client.unit.secret_model import RevealedSecret, Secret, read
+from tinkwell.client.value import field
+from tinkwell.client.watch import informer as informers
+from tinkwell.client.watch import service
+from tinkwell.core.event.kinds import ResourceType
+
+
+class SecretClient(service.Service):
+    """Makes, changes, grants, lists and reveals secrets. A namespace that is empty is "default".
+
+    A secret is named by its `name`, 20 characters that charms know it by, or one of a user's by its label. What units
+    own only they change; it can be listed and, by who may, revealed.
+    """
+
+    def __init__(self, caller: call.Caller) -> None:
+        self._stub = secret_service_pb2_grpc.SecretServiceStub(caller.channel)
+        super().__init__(caller, self._stub.Watch)
+
+    async def create(
+        self,
+        content: Mapping[str, str],
+        *,
+        label: str = "",
+        description: str = "",
+        namespace: str = "",
+        id: str | None = None,  # noqa: A002
+    ) -> Secret:
+        """Make a user's secret.
+
+            secret = await client.secrets.create({"password": password}, label="db-admin")
+            await client.secrets.grant("db-admin", "web")
+            await client.applications.set_config("web", {"token": f"secret:{secret.name}"})
+
+        The content has at most 64 keys and 1 MiB. Raises `AlreadyExists` for a label that is taken.
+        """
+        request = field.build(
+            pb.CreateSecretRequest,
+            id=id or str(uuid.uuid4()),
+            namespace=namespace,
+            label=label,
+            description=description,
+            content=dict(content),
+        )
+        return read(await self._caller.unary(self._stub.CreateSecret, request, may_repeat=True))
+
+    async def update(
+        self,
+        name: str,
+        content: Mapping[str, str] | None = None,
+        *,
+        label: str | None = None,
+        description: str | None = None,
+        namespace: str = "",
+    ) -> Secret:
+        """Give a user's secret a new revision, another label or another description; what is None stays.
+
+        Units that read it hear of a new revision by secret-changed.
+        """
+        request = field.build(
+            pb.UpdateSecretRequest,
+            namespace=namespace,
+            name=name,
+            content=dict(content or {}),
+            label=label,
+            description=description,
+        )
+        return read(await self._caller.unary(self._stub.UpdateSecret, request, may_repeat=False))
+
+    async def remove(self, name: str, *, revision: int = 0, namespace: str = "") -> None:
+        """Remove a revision of a user's secret, or with 0 all of it."""
+        request = field.build(pb.RemoveSecretRequest, namespace=namespace, name=name, revision=revision)
+        await self._caller.unary(self._stub.RemoveSecret, request, may_repeat=False)
+
+    async def grant(self, name: str, application: str, *, namespace: str = "") -> Secret:
+        """Let the units of an application read a user's secret."""
+        request = field.build(pb.GrantSecretRequest, namespace=namespace, name=name, application=application)
+        return read(await self._caller.unary(self._stub.GrantSecret, request, may_repeat=True))
+
+    async def revoke(self, name: str, application: str, *, namespace: str = "") -> Secret:
+        """Let the units of an application read a user's secret no more."""
+        request = field.build(pb.RevokeSecretRequest, namespace=namespace, name=name, application=application)
+        return read(await self._caller.unary(self._stub.RevokeSecret, request, may_repeat=True))
+
+    async def get(self, name: str, *, namespace: str = "") -> Secret:
+        """Get a secret without its content; raises `NotFound`."""
+        request = field.build(pb.GetSecretRequest, namespace=namespace, name=name)
+        return read(await self._caller.unary(self._stub.GetSecret, request, may_repeat=True))
+
+    def list(self, *, namespace: str = "", owner: str = "") -> AsyncIterator[Secret]:
+        """Iterate over secrets without their content by namespace, owner and id.
+
+        An empty namespace means all; `owner`, the name of a unit or of an application, is one in it or in "default".
+        """
+        request = field.build(pb.ListSecretsRequest, namespace=namespace, owner=owner)
+        return self._list(self._stub.ListSecrets, request, read)
+
+    async def reveal(self, name: str, *, revision: int = 0, namespace: str = "") -> RevealedSecret:
+        """Get the content of a revision, 0 for the newest one. Raises `PermissionDenied` for who may not."""
+        request = field.build(pb.RevealSecretRequest, namespace=namespace, name=name, revision=revision)
+        answer = await self._caller.unary(self._stub.RevealSecret, request, may_repeat=True)
+        return RevealedSecret(name, answer.revision, dict(answer.content))
+
+    def informer(self, *, strict: bool = False) -> "informers.Informer[Secret]":
+        """Make a live cache of all secrets with handlers; see `Informer`."""
+        return informers.Informer(
+            ResourceType.SECRET, self.list, lambda: self.watch(now=True), Secret.from_json, strict=strict
+        )

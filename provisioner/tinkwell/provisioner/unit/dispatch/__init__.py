@@ -1,0 +1,1 @@
+"""What is run for an event or a task: which program of the charm, with which Python, and in which environment."""

@@ -1,0 +1,30 @@
+"""What the program of a task says on its outputs: it is part of the task's result."""
+
+import json
+
+from tinkwell.core.value.document import JsonObject
+from tinkwell.provisioner.unit import script
+
+# So many characters of each output are kept, the first ones.
+MAX_CHARACTERS = 64 * 1024
+
+
+class Spoken:
+    """The lines of both outputs."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {"STDOUT": [], "STDERR": []}
+        self._left = dict.fromkeys(self._texts, MAX_CHARACTERS)
+
+    async def hear(self, stream: str, line: str) -> None:
+        """Take a line; what is too much is dropped."""
+        kept = line.replace("\0", "\ufffd")[: self._left[stream]]
+        if self._left[stream]:
+            self._texts[stream].append(kept + "\n")
+            self._left[stream] = max(0, self._left[stream] - len(kept) - 1)
+
+    def result(self, values: JsonObject, ended: script.Ending) -> str:
+        """Return the result of a task as JSON: what its program has answered, said, and its exit code."""
+        said = {key: "".join(self._texts[stream]) for key, stream in (("stdout", "STDOUT"), ("stderr", "STDERR"))}
+        code = 128 + ended.signal if ended.signal else ended.code
+        return json.dumps({**values, **{key: text for key, text in said.items() if text}, "return-code": code})

@@ -1,0 +1,1 @@
+"""What each tool does, by the names, arguments and answers that charms know."""

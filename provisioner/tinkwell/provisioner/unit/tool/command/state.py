@@ -1,0 +1,27 @@
+"""The tools for what a unit keeps beside its charm."""
+
+from tinkwell.provisioner.unit.attempt.attempt import Attempt
+from tinkwell.provisioner.unit.tool import usage
+from tinkwell.provisioner.unit.tool.answer import NOTHING
+from tinkwell.provisioner.unit.tool.usage import FORMAT, Arguments, Usage
+
+GET = Usage(FORMAT, {}, most=1)
+SET = Usage({"--file": "file"}, {})
+DELETE = Usage({}, {}, least=1)
+
+
+async def get(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
+    """Read what is kept, or what is kept by a key."""
+    return attempt.state.get(arguments.rest[0]) if arguments.rest else dict(attempt.state)
+
+
+async def change(attempt: Attempt, arguments: Arguments, content: bytes) -> object:
+    """Keep values by their keys."""
+    attempt.edit_state(await usage.given_pairs(arguments, content))
+    return NOTHING
+
+
+async def delete(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
+    """Forget keys."""
+    attempt.edit_state(dict.fromkeys(arguments.rest))
+    return NOTHING

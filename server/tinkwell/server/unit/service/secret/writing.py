@@ -1,0 +1,81 @@
+"""Writes what the effects of an event or a task have made of secrets; see `drafting`."""
+
+from collections.abc import Sequence
+
+from tinkwell.core.unit.effect import SecretGrant
+from tinkwell.core.unit.kinds import Rotation
+from tinkwell.server.database.database import Transaction
+from tinkwell.server.secret.service.operations import SecretService
+from tinkwell.server.unit.service.secret import sealed
+from tinkwell.server.unit.service.secret.drafting import Draft, Drafts
+from tinkwell.server.unit.store.secret import effect as store
+
+
+async def write(
+    transaction: Transaction, unit_id: str, drafts: Drafts, sealing: SecretService
+) -> Sequence[tuple[str, int]]:
+    """Write secrets, and return the revisions whose expiry was set anew, by the ids of their secrets.
+
+    Raises `errors.SecretsDisabled` and `LookAgain`.
+    """
+    renewed: list[tuple[str, int]] = []
+    for _, draft in sorted(drafts.all.items()):
+        if draft.is_removed:
+            if draft.stored is not None:
+                await store.drop(transaction, draft.stored.id)
+            continue
+        secret_id = await _write(transaction, unit_id, draft)
+        if draft.content is not None:
+            await store.add_revision(transaction, secret_id, draft.latest, draft.expires_at)
+            await sealed.put(sealing, transaction.connection, secret_id, draft.latest, draft.content)
+        elif draft.expires_at is not None:
+            await store.expire(transaction, secret_id, draft.latest, draft.expires_at)
+            renewed.append((secret_id, draft.latest))
+        await _write_grants(transaction, secret_id, draft)
+        await _write_reading(transaction, unit_id, secret_id, draft)
+    return renewed
+
+
+async def renew(transaction: Transaction, renewed: Sequence[tuple[str, int]]) -> None:
+    """Let owners be told of expiries that were set anew, once it is written what was told before."""
+    for secret_id, revision in renewed:
+        await store.renew(transaction, secret_id, revision)
+
+
+async def _write(transaction: Transaction, unit_id: str, draft: Draft) -> str:
+    if draft.stored is None:
+        return await store.insert(
+            transaction,
+            unit_id,
+            draft.name,
+            is_application=draft.is_application,
+            label=draft.label or "",
+            description=draft.description or "",
+            rotation=draft.rotation or Rotation.NEVER,
+        )
+    if draft.is_changed:
+        await store.update(
+            transaction,
+            draft.stored.id,
+            label=draft.label,
+            description=draft.description,
+            rotation=draft.rotation,
+            latest=draft.latest,
+        )
+    if draft.removed:
+        await store.drop_revisions(transaction, draft.stored.id, sorted(draft.removed))
+    return draft.stored.id
+
+
+async def _write_grants(transaction: Transaction, secret_id: str, draft: Draft) -> None:
+    for each in draft.grants:
+        change = store.grant if isinstance(each, SecretGrant) else store.revoke
+        await change(transaction, secret_id, each.relation, each.application, each.unit)
+
+
+async def _write_reading(transaction: Transaction, unit_id: str, secret_id: str, draft: Draft) -> None:
+    if draft.own_label is not None:
+        await store.set_label(transaction, secret_id, unit_id, draft.own_label)
+    former = draft.stored.tracked if draft.stored is not None else 0
+    if draft.tracked and former and former != draft.tracked:
+        await store.leave(transaction, secret_id, former, unit_id)

@@ -1,0 +1,222 @@
+"""RunTask, CancelTask, GetTask and ListTasks: what people ask a unit to run beside its events."""
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncGenerator, Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.charm import action
+from tinkwell.core.release import name as namespaces
+from tinkwell.core.unit import limit
+from tinkwell.core.unit import name as names
+from tinkwell.core.unit.kinds import Life, TaskKind, TaskState
+from tinkwell.core.value import check, document, parse
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.request import deploying
+from tinkwell.server.unit.service.request import request as requests
+from tinkwell.server.unit.service.request.charms import Charms
+from tinkwell.server.unit.service.request.removing import missing
+from tinkwell.server.unit.store.request import application as applications
+from tinkwell.server.unit.store.request import unit
+from tinkwell.server.unit.store.task import asking as store
+from tinkwell.server.unit.store.task.row import Task
+
+LEADER = "leader"
+MAX_PENDING = 1_000
+MAX_TIMEOUT_SECONDS = 86_400
+_MAX_ARGUMENTS = 1_000
+_MAX_ARGUMENT_BYTES = 131_072
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A task that is asked for: an action with a JSON object as text, or a command."""
+
+    id: str = ""
+    namespace: str = ""
+    unit: str
+    action: str = ""
+    parameters: str = ""
+    arguments: Sequence[str] = ()
+    timeout_seconds: int = 0
+
+
+class Tasks:
+    """Tasks as people see them. `allows_commands`: whether units may be asked to run any command."""
+
+    def __init__(self, database: Database, charms: Charms, *, allows_commands: bool) -> None:
+        self._database = database
+        self._charms = charms
+        self._allows_commands = allows_commands
+
+    async def run(self, asked: Asked, *, actor: str) -> Task:
+        """Ask a unit to run an action or a command. A repeated request with the same id changes nothing.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.AlreadyExists` for the id of another task,
+        `errors.LimitReached` while too many wait, and `errors.IllegalTransition` for a unit that is being removed,
+        where nobody leads, and for a command where the server allows none.
+        """
+        asked = _checked(asked)
+        if asked.arguments and not self._allows_commands:
+            raise errors.IllegalTransition(
+                f"unit {asked.unit}", "this server runs no commands on units; set TINKWELL_ALLOW_EXEC to allow them"
+            )
+
+        async def work(transaction: Transaction) -> Task:
+            if asked.id and (former := await store.find(transaction.fetch, asked.id)) is not None:
+                transaction.changed = False
+                return _as_before(former, asked)
+            unit_id = await self._lock(transaction, asked)
+            if await store.count_pending(transaction, unit_id) >= MAX_PENDING:
+                raise errors.LimitReached(f"{MAX_PENDING:,} tasks of the unit wait already; wait, or cancel some")
+            new = store.NewTask(
+                id=asked.id,
+                unit_id=unit_id,
+                kind=TaskKind.EXEC if asked.arguments else TaskKind.ACTION,
+                name=asked.action,
+                parameters=await self._parameters(transaction, unit_id, asked),
+                arguments=asked.arguments,
+                timeout_seconds=asked.timeout_seconds or None,
+                actor=actor,
+            )
+            made = await store.find(transaction.fetch, await store.insert(transaction, new))
+            assert made is not None
+            return made
+
+        return (await self._database.write(work, actor=actor)).value
+
+    async def cancel(self, task_id: str, *, actor: str) -> Task:
+        """End a task that waits; one that runs is ended by its agent, which is told so.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` for one that has ended already.
+        """
+        task_id = parse.parse_uuid("id", task_id)
+
+        async def work(transaction: Transaction) -> Task:
+            before = await store.find(transaction.fetch, task_id)
+            if before is None or not await unit.lock_by_id(transaction, before.unit_id):
+                raise errors.NotFound("TASK", task_id)
+            found = await store.find(transaction.fetch, task_id)
+            if found is None:
+                raise errors.NotFound("TASK", task_id)
+            match found.state:
+                case TaskState.PENDING:
+                    by = f" by {actor}" if actor else ""
+                    await store.cancel(transaction, task_id, message=f"it was cancelled{by} before it ran")
+                case TaskState.RUNNING:
+                    transaction.changed = not found.is_cancelled
+                    await store.request_end(transaction, task_id)
+                case TaskState.CANCELLED:
+                    transaction.changed = False
+                case _:
+                    raise errors.IllegalTransition(f"task {task_id}", f"it is {found.state} already")
+            return await store.find(transaction.fetch, task_id) or found
+
+        return (await self._database.write(work, actor=actor)).value
+
+    async def get(self, task_id: str) -> tuple[Task, Sequence[str]]:
+        """Return a task with the newest lines that it has told. Raises `errors.InvalidField` and `errors.NotFound`."""
+        task_id = parse.parse_uuid("id", task_id)
+        found = await store.find(self._database.fetch, task_id)
+        if found is None:
+            raise errors.NotFound("TASK", task_id)
+        return found, await store.lines(self._database.fetch, task_id)
+
+    async def list_of(self, namespace: str, name: str) -> AsyncGenerator[Task, None]:
+        """Yield the tasks of a unit, or of all units of an application, newest first.
+
+        Raises `errors.InvalidField` and `errors.NotFound`.
+        """
+        unit_ids = await self._unit_ids(namespace, name)
+        async with (
+            self._database.snapshot() as connection,
+            contextlib.aclosing(store.list_of_units(connection, unit_ids)) as tasks,
+        ):
+            async for each in tasks:
+                yield each
+
+    async def _unit_ids(self, namespace: str, name: str) -> Sequence[str]:
+        fetch = self._database.fetch
+        if "/" in name:
+            named = requests.parse_unit(namespace, name, field="name")
+            found = await unit.find(fetch, named.namespace, named.name)
+            if found is None:
+                raise missing(named.name)
+            return [found.id]
+        named = requests.parse_application(namespace, name, field="name")
+        application = await applications.find(fetch, named.namespace, named.name)
+        if application is None:
+            raise deploying.missing(named.namespace, named.name)
+        return await unit.list_ids(fetch, application.id)
+
+    async def _lock(self, transaction: Transaction, asked: Asked) -> str:
+        """Lock the unit that is to run a task, after its application, and return its id."""
+        application = asked.unit.partition("/")[0]
+        if application not in await applications.lock(transaction, asked.namespace, [application]):
+            raise missing(asked.unit)
+        name = asked.unit
+        if name.endswith(f"/{LEADER}"):
+            found = await applications.find(transaction.fetch, asked.namespace, application)
+            if found is None or not found.leader:
+                raise errors.IllegalTransition(
+                    f"application {application}", "no unit leads it now; wait until one does, or name a unit"
+                )
+            name = found.leader
+        locked = await unit.lock(transaction, asked.namespace, name)
+        if locked is None:
+            raise missing(name)
+        if locked.life is not Life.ALIVE:
+            raise errors.IllegalTransition(f"unit {name}", "it is being removed, and gets no more tasks")
+        return locked.id
+
+    async def _parameters(self, transaction: Transaction, unit_id: str, asked: Asked) -> str:
+        if asked.arguments:
+            return "{}"
+        charm = await self._charms.find(await unit.code(transaction, unit_id), transaction.fetch)
+        found = action.find(charm.manifest.actions, asked.action, field="action")
+        given = document.parse_json_object("parameters", asked.parameters or "{}", max_bytes=limit.CONFIG_BYTES)
+        return document.dump_json(action.complete(found, given, field="parameters"))
+
+
+def _checked(asked: Asked) -> Asked:
+    checks = check.Checks(most=document.MAX_VIOLATIONS)
+    task_id = checks.take(parse.parse_uuid, "id", asked.id) if asked.id else ""
+    namespace = checks.take(namespaces.parse_namespace, "namespace", asked.namespace)
+    if asked.unit.endswith(f"/{LEADER}"):
+        checks.take(names.parse_application, "unit", asked.unit.removesuffix(f"/{LEADER}"))
+    else:
+        checks.take(names.parse_unit, "unit", asked.unit)
+    if bool(asked.action) == bool(asked.arguments):
+        checks.refuse("action", "name an action, or give the arguments of a command, and not both")
+    if asked.arguments and asked.parameters:
+        checks.refuse("parameters", "go with an action; leave them out, or name one in the place of arguments")
+    _check_arguments(checks, asked.arguments)
+    checks.take(parse.parse_int_range, "timeout_seconds", asked.timeout_seconds, low=0, high=MAX_TIMEOUT_SECONDS)
+    checks.finish()
+    return dataclasses.replace(asked, id=task_id, namespace=namespace)
+
+
+def _check_arguments(checks: check.Checks, arguments: Sequence[str]) -> None:
+    if len(arguments) > _MAX_ARGUMENTS:
+        checks.refuse("arguments", f"there are {len(arguments):,}; at most {_MAX_ARGUMENTS:,} may be")
+        return
+    if arguments and not arguments[0]:
+        checks.refuse("arguments[0]", "is empty; name the program that is to run")
+    for index, text in enumerate(arguments):
+        if "\0" in text:
+            checks.refuse(parse.child("arguments", index), "holds the character U+0000, which no program takes")
+    if sum(len(text.encode(errors="surrogatepass")) for text in arguments) > _MAX_ARGUMENT_BYTES:
+        checks.refuse("arguments", f"are longer than {_MAX_ARGUMENT_BYTES:,} bytes in all; send a file otherwise")
+
+
+def _as_before(former: Task, asked: Asked) -> Task:
+    """Return a task that was asked for before. Raises `errors.AlreadyExists` for one that was asked otherwise."""
+    is_unit = asked.unit in (former.unit, f"{names.application_of(former.unit)}/{LEADER}")
+    same = (former.namespace, former.name, tuple(former.arguments)) == (
+        asked.namespace,
+        asked.action,
+        tuple(asked.arguments),
+    )
+    if not (is_unit and same):
+        raise errors.AlreadyExists("id", asked.id, taken_by=f"a task of {former.unit}", advice="leave the id out")
+    return former

@@ -1,0 +1,217 @@
+"""CommitEvent of a task, AppendTaskLog, and the end of tasks that nobody ends.
+
+A task is run at most once. It ends with all of its effects if it has SUCCEEDED, and with none otherwise; whoever has
+ended it and tells so again is answered as then.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from tinkwell.core import errors
+from tinkwell.core.unit import limit
+from tinkwell.core.unit.effect import Effects, TaskOutcome
+from tinkwell.core.unit.kinds import TaskState
+from tinkwell.core.value import check, document, parse
+from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.secret.service.operations import SecretService
+from tinkwell.server.unit.service.agent.reaping import Reaping
+from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.following import Refusal, following
+from tinkwell.server.unit.service.delivery.granting import TRIES
+from tinkwell.server.unit.service.delivery.record import Next
+from tinkwell.server.unit.service.delivery.turn import Turn
+from tinkwell.server.unit.store import delivery
+from tinkwell.server.unit.store.agent import hold
+from tinkwell.server.unit.store.delivery import LookAgain, Looked
+from tinkwell.server.unit.store.task import running as store
+from tinkwell.server.unit.store.task.row import Task
+
+# How long an agent has to end a task that is past its time, and to tell of it.
+GRACE_SECONDS = 30.0
+MAX_LINES = 1_000
+_OVERDUE_AT_ONCE = 100
+_MAX_MESSAGE_CHARACTERS = 1_000
+_MAX_NUMBER = 2**31 - 1
+_ENDS = (TaskState.SUCCEEDED, TaskState.FAILED, TaskState.TIMEOUT, TaskState.CANCELLED)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Call:
+    """How a task has ended, and who says so."""
+
+    task_id: str
+    outcome: TaskOutcome
+    given: Effects
+    lease_token: int
+    grants: bool
+
+
+class TaskEnding:
+    """Ends tasks, and takes what they tell."""
+
+    def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
+        self._database = database
+        self._reaping = reaping
+        self._sealing = sealing
+
+    async def commit(
+        self,
+        task_id: str,
+        attempt: int,
+        outcome: TaskOutcome,
+        given: Effects,
+        *,
+        lease_token: int,
+        is_last: bool = False,
+        actor: str,
+    ) -> Next:
+        """End a task, and return what NextEvent would say.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, `errors.IllegalTransition` for one that has
+        ended otherwise, and `errors.CommitRefused`, `errors.SecretsDisabled` and `errors.NotLeader` where it may not
+        have its effects: it has FAILED then.
+        """
+        call = _parse(_Call(task_id, outcome, given, lease_token, grants=not is_last), attempt)
+        for _ in range(TRIES):
+            try:
+                return await self._once(call, actor=actor)
+            except LookAgain:
+                continue
+        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+
+    async def _once(self, call: _Call, *, actor: str) -> Next:
+        turns: list[Turn] = []
+
+        async def work(transaction: Transaction) -> Next | Refusal:
+            transaction.changed = False
+            before = await store.find(transaction.fetch, call.task_id)
+            found = await hold.find(transaction.fetch, before.unit_id) if before is not None else None
+            if found is None:
+                raise errors.NotFound("TASK", call.task_id)
+            turns[:] = [Turn(transaction, found.unit_id, lease_token=call.lease_token)]
+            looked = await _lock(transaction, turns[0], call, found)
+            task = await store.find(transaction.fetch, call.task_id)
+            if task is None:
+                raise errors.NotFound("TASK", call.task_id)
+            if task.state is TaskState.RUNNING:
+                refusal = await self._end(turns[0], transaction, looked, call, task)
+                if refusal is not None:
+                    return refusal
+            elif task.state is not call.outcome.state:
+                raise errors.IllegalTransition(f"task {task.id}", f"it is {task.state} already")
+            return await following(turns[0], looked.held, lease_token=call.lease_token, grants=call.grants)
+
+        ended = (await self._database.write(work, actor=actor)).value
+        if turns[0].reaps:
+            await self._reaping.run(actor=actor)
+        if isinstance(ended, Refusal):
+            # Raised only here, since what was written is to stay.
+            raise ended.error
+        return ended
+
+    async def _end(
+        self, turn: Turn, transaction: Transaction, looked: Looked, call: _Call, task: Task
+    ) -> Refusal | None:
+        outcome, loaded = call.outcome, looked.loaded
+        if outcome.state is not TaskState.SUCCEEDED:
+            await turn.end_task(task.id, outcome.state, result=outcome.result or "{}", message=outcome.message)
+            return None
+        if await effects.has_led(transaction, loaded, call.given):
+            # It is run once, so that nobody does what it has done as a leader.
+            await turn.end_task(task.id, TaskState.FAILED, message="its application's leader has changed")
+            return Refusal(effects.not_leader(loaded))
+        ordinal = loaded.unit.last_ordinal
+        ground = effects.ground_of(looked, None, charm=task.charm, ordinal=ordinal, term=call.given.term)
+        try:
+            done = await effects.write(transaction, ground, call.given, self._sealing)
+        except effects.Refused as refused:
+            message = f"refused: {refused.error}"[:_MAX_MESSAGE_CHARACTERS]
+            await turn.end_task(task.id, TaskState.FAILED, message=message)
+            return Refusal(refused.for_caller)
+        await turn.commit_task(loaded, task.id, done, result=outcome.result or "{}")
+        return None
+
+    async def append(self, task_id: str, number: int, lines: Sequence[str], *, lease_token: int, actor: str) -> None:
+        """Add lines from a number on to what a running task has told; one that is there stays as it is.
+
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.LeaseLost` for whom does not hold its unit.
+        """
+        task_id = parse.parse_uuid("task_id", task_id)
+        fence.parse_token(lease_token)
+        _check_lines(number, lines)
+
+        async def work(transaction: Transaction) -> None:
+            transaction.changed = False
+            task = await store.find(transaction.fetch, task_id)
+            if task is None or not await delivery.lock_unit(transaction, task.unit_id):
+                raise errors.NotFound("TASK", task_id)
+            held = await hold.read(transaction, task.unit_id, lease_token=lease_token)
+            fence.check_end(held, lease_token)
+            await store.append(transaction, task_id, number, lines)
+
+        if lines:
+            await self._database.write(work, actor=actor)
+
+    async def end_overdue(self) -> None:
+        """End tasks as TIMEOUT that run for too long, and whose agents do not do it."""
+        for task_id, unit_id in await store.overdue(
+            self._database.fetch, grace_seconds=GRACE_SECONDS, most=_OVERDUE_AT_ONCE
+        ):
+            await self._end_overdue(task_id, unit_id)
+
+    async def _end_overdue(self, task_id: str, unit_id: str) -> None:
+        async def work(transaction: Transaction) -> None:
+            transaction.changed = await delivery.lock_unit(transaction, unit_id)
+            if transaction.changed:
+                await store.end(
+                    transaction, task_id, TaskState.TIMEOUT, message="its time is over, and nobody ended it"
+                )
+
+        await self._database.write(work, actor="")
+
+
+async def _lock(transaction: Transaction, turn: Turn, call: _Call, found: hold.FoundUnit) -> Looked:
+    """Lock all that the end of a task may change, in the order in which all do, and look at its unit."""
+    locks_application = found.leads or effects.writes_application(call.given)
+    if locks_application and not await delivery.lock_application(transaction, found.application_id):
+        raise errors.NotFound("TASK", call.task_id)
+    if not await delivery.lock_unit(transaction, found.unit_id):
+        raise errors.NotFound("TASK", call.task_id)
+    looked = await turn.look()
+    if looked is None or (looked.held.leads and not locks_application):
+        raise LookAgain
+    fence.check_end(looked.held, call.lease_token)
+    return looked
+
+
+def _parse(call: _Call, attempt: int) -> _Call:
+    checks = check.Checks()
+    task_id = checks.take(parse.parse_uuid, "event_id", call.task_id)
+    checks.take(parse.parse_int_range, "attempt", attempt, low=1, high=1)
+    checks.take(parse.parse_int_range, "lease_token", call.lease_token, low=1, high=fence.MAX_TOKEN)
+    outcome = call.outcome
+    if outcome.state not in _ENDS:
+        checks.refuse("task.state", f"give one of {', '.join(_ENDS)}")
+    if outcome.result:
+        checks.take(_parse_result, "task.result", outcome.result)
+    if len(outcome.message) > _MAX_MESSAGE_CHARACTERS or "\0" in outcome.message:
+        checks.refuse("task.message", f"must be text of at most {_MAX_MESSAGE_CHARACTERS:,} characters, without U+0000")
+    checks.finish()
+    return dataclasses.replace(call, task_id=task_id)
+
+
+def _parse_result(field: str, text: str) -> str:
+    document.parse_json_object(field, text, max_bytes=limit.TASK_RESULT_BYTES)
+    return text
+
+
+def _check_lines(number: int, lines: Sequence[str]) -> None:
+    checks = check.Checks()
+    checks.take(parse.parse_int_range, "number", number, low=1, high=_MAX_NUMBER)
+    if len(lines) > MAX_LINES:
+        raise errors.InvalidField.of("lines", f"there are {len(lines):,}; at most {MAX_LINES:,} may come at once")
+    for index, line in enumerate(lines):
+        if "\0" in line or len(line.encode(errors="surrogatepass")) > limit.LOG_LINE_BYTES:
+            sentence = f"must be text of at most {limit.LOG_LINE_BYTES:,} bytes, without U+0000"
+            checks.refuse(parse.child("lines", index), sentence)
+    checks.finish()

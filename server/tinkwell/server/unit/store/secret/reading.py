@@ -1,0 +1,38 @@
+"""Which revision of which secret a unit reads in an event or a task, as far as it may."""
+
+from dataclasses import dataclass
+
+from tinkwell.server.database.database import Fetch
+from tinkwell.server.unit.store.secret.access import may_read, owns
+
+# By its name, or else by the label that the unit, or it as its owner, has for it.
+READ = f"""
+    SELECT CAST(s.id AS text) AS id, s.name, v.revision
+      FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+             UNION ALL
+            SELECT unit_id FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2) e
+      JOIN unit u ON u.id = e.unit_id JOIN application a ON a.id = u.application_id
+      JOIN secret s ON s.namespace = u.namespace
+       AND CASE WHEN $3 <> '' THEN s.name = $3
+                ELSE s.label = $4 AND {owns()}
+                  OR s.id = (SELECT k.secret_id FROM secret_reader k WHERE k.unit_id = u.id AND k.label = $4) END
+      LEFT JOIN secret_revision v
+        ON v.secret_id = s.id AND v.revision = CASE WHEN CAST($5 AS bigint) = 0 THEN s.latest ELSE $5 END
+     WHERE {may_read()}
+     ORDER BY {owns()} DESC LIMIT 1
+"""  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A secret that a unit may read; `revision` is None where it has no such one."""
+
+    id: str
+    name: str
+    revision: int | None
+
+
+async def find(fetch: Fetch, event_id: str, *, lease_token: int, name: str, label: str, revision: int) -> Found | None:
+    """Return what the unit of a running event or task may read, 0 for the newest revision; None where it may not."""
+    found = await fetch(READ, event_id, lease_token, name, label, revision)
+    return Found(**dict(found[0])) if found else None

@@ -1,0 +1,15 @@
+"""When a secret is to rotate next, as a part of statements."""
+
+
+def after_now(rotation: str) -> str:
+    """Return the moment that lies the interval of a rotation after now; NULL for NEVER. `rotation` is an expression.
+
+    A month is one of the calendar of UTC, and ends with its last day, as in `Rotation.next_after`.
+    """
+    return f"""
+    (clock_timestamp() AT TIME ZONE 'UTC'
+     + CASE {rotation} WHEN 'HOURLY' THEN interval '1 hour' WHEN 'DAILY' THEN interval '1 day'
+                       WHEN 'WEEKLY' THEN interval '7 days' WHEN 'MONTHLY' THEN interval '1 month'
+                       WHEN 'QUARTERLY' THEN interval '3 months' WHEN 'YEARLY' THEN interval '1 year' END)
+    AT TIME ZONE 'UTC'
+    """

@@ -1,0 +1,72 @@
+"""What is seen of a unit's secrets where its next event is decided on: a part of one statement, and how it is read."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tinkwell.core.unit.ledger import SecretLedger
+from tinkwell.core.unit.view import RevisionView, SecretView
+from tinkwell.server.database.database import Fetch
+from tinkwell.server.unit.store.secret.access import IS_USED, OF_UNIT, may_read, owns
+
+SECRETS = f"""
+    (SELECT CAST(json_agg(json_build_array(
+            s.name, s.latest, {owns()}, {may_read()}, coalesce(s.rotates_at <= clock_timestamp(), false),
+            coalesce(k.tracked, 0), coalesce(k.told, 0), k.expired, k.removed,
+            CASE WHEN {owns()} THEN
+                (SELECT json_agg(json_build_array(
+                            v.revision, coalesce(v.expires_at <= clock_timestamp(), false), {IS_USED}))
+                   FROM secret_revision v WHERE v.secret_id = s.id) END)) AS text)
+       FROM secret s LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id
+      WHERE s.id IN {OF_UNIT}) AS secrets
+"""  # noqa: S608
+# What the clock brings about next, of which no event of the log tells.
+DUE_IN = f"""
+    SELECT CAST(greatest(extract(epoch FROM min(d.at) - clock_timestamp()), 0) AS double precision) AS seconds
+      FROM unit u JOIN application a ON a.id = u.application_id
+      JOIN secret s ON s.id IN {OF_UNIT} AND {owns()}
+      LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id
+     CROSS JOIN LATERAL (
+           SELECT s.rotates_at AS at
+            UNION ALL
+           SELECT v.expires_at FROM secret_revision v
+            WHERE v.secret_id = s.id AND NOT v.revision = ANY (coalesce(k.expired, '{{}}'))) d
+     WHERE u.id = $1::text::uuid
+"""  # noqa: S608
+
+
+def rows_of(text: str | None) -> Sequence[Any]:
+    """Read what was aggregated."""
+    rows: Sequence[Any] = json.loads(text) if text is not None else ()
+    return rows
+
+
+def views(rows: Sequence[Any]) -> Mapping[str, SecretView]:
+    """Return the secrets that a unit owns or has read, by name."""
+    return {
+        name: SecretView(
+            id=name,
+            latest=latest,
+            revisions={number: RevisionView(is_expired=old, is_used=used) for number, old, used in revisions or ()},
+            is_owner=is_owner,
+            is_granted=is_granted,
+            is_rotation_due=is_due,
+        )
+        for name, latest, is_owner, is_granted, is_due, _, _, _, _, revisions in rows
+    }
+
+
+def ledgers(rows: Sequence[Any]) -> Mapping[str, SecretLedger]:
+    """Return what a unit was told of secrets, by name."""
+    return {
+        name: SecretLedger(tracked=tracked, told=told, expired=frozenset(expired), removed=frozenset(removed))
+        for name, _, _, _, _, tracked, told, expired, removed, _ in rows
+        if expired is not None
+    }
+
+
+async def due_in_seconds(fetch: Fetch, unit_id: str) -> float | None:
+    """Return in how many seconds a secret of a unit is to rotate, or expires; None where none does."""
+    found = await fetch(DUE_IN, unit_id)
+    seconds: float | None = found[0]["seconds"] if found else None
+    return seconds

@@ -1,0 +1,1 @@
+"""The SQL of tasks: asked for, granted to agents, ended, and kept for a while."""
