@@ -22,11 +22,11 @@ from tinkwell.charm.charm import Charm
 from tinkwell.client import errors
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.retry import HOPELESS, until_answered
-from tinkwell.client.unit.api import UnitApi
-from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason
-from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.agent.api import UnitApi
+from tinkwell.client.unit.agent.grant import Grant, NoEvent, NoEventReason
+from tinkwell.client.unit.agent.outcome import Outcome
+from tinkwell.client.unit.agent.worker import encode
 from tinkwell.client.unit.task import Task
-from tinkwell.client.unit.worker import encode
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import TaskState
 

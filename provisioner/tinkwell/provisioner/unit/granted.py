@@ -4,7 +4,7 @@ import time
 import uuid
 from dataclasses import dataclass
 
-from tinkwell.client.unit.grant import Grant, GrantedRelation, GrantedSecret
+from tinkwell.client.unit.agent.grant import Grant, GrantedRelation, GrantedSecret
 from tinkwell.core.unit import effect
 from tinkwell.core.unit.kinds import EventKind, Owner
 from tinkwell.provisioner.unit.attempt import given as givens

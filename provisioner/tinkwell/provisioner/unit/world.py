@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from tinkwell.client import errors
-from tinkwell.client.unit.grant import Grant
+from tinkwell.client.unit.agent.grant import Grant
 from tinkwell.client.unit.model import UnitLogLine, UnitStatus
 from tinkwell.core import errors as core_errors
 from tinkwell.core.charm import metadata

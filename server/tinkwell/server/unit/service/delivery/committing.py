@@ -17,8 +17,8 @@ from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
 from tinkwell.server.unit.service.delivery.following import Refusal, following
-from tinkwell.server.unit.service.delivery.granting import TRIES
 from tinkwell.server.unit.service.delivery.record import Next
+from tinkwell.server.unit.service.delivery.tries import in_tries
 from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold
@@ -129,12 +129,7 @@ class Committing:
 
     async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
         call = _Call(asked, end, is_commit, locks_application)
-        for _ in range(TRIES):
-            try:
-                return await self._once(call, actor=actor)
-            except LookAgain:
-                continue
-        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+        return await in_tries(lambda: self._once(call, actor=actor))
 
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
