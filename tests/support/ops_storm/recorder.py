@@ -81,7 +81,8 @@ class Recorder:
         is_lost: bool = False,
         is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        self.failed.append(why)
+        if not (is_lost or is_handed_back):
+            self.failed.append(why)
         how = {"is_lost": is_lost, "is_handed_back": is_handed_back}
         return await self._see(lease_token, await self._units.fail(lease_token, event_id, attempt, why, **how))
 
