@@ -18,7 +18,7 @@ from integration.unit.secret.conftest import (
     track,
 )
 
-from support import application_site
+from support import edge
 from support.application_site import refusal
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import secret_service_pb2 as secret_pb
@@ -289,7 +289,7 @@ async def test_a_removal_and_a_reader_at_once_leave_no_row_of_what_is_gone(stage
         )
         assert not isinstance(removed, BaseException)
         if isinstance(tracked, grpc.aio.AioRpcError):
-            assert application_site.edge.refusal(tracked).reason == "COMMIT_REFUSED"
+            assert edge.refusal(tracked).reason == "COMMIT_REFUSED"
         counts = [await stage.site.count(each) for each in ("secret", "secret_reader", "sealed_value")]
         assert counts == [0, 0, 0]
 
