@@ -92,6 +92,8 @@ async def test_who_reads_a_secret_is_told_of_each_newest_revision_once(stage: St
     # It still reads the first one, so that nothing has become of no use.
     assert await stage.next("pg/0") == ""
     await stage.do("web/0", track(2))
+    # By this its owner's agent is woken.
+    assert (await names(stage.site.sql))[-1] == "secret.updated"
     assert await stage.next("pg/0") == "secret-remove a 1"
     await stage.commit("pg/0", remove(1))
     assert await stage.next("pg/0") == ""
