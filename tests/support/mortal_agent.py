@@ -11,7 +11,7 @@ from typing import Any
 from support.unit_server import UnitServer
 from support.waiting import eventually
 from tinkwell.client.lease.keeper import Keeper
-from tinkwell.client.unit.outcome import Outcome, OutcomeFolder
+from tinkwell.client.unit.agent.outcome import Outcome, OutcomeFolder
 from tinkwell.provisioner.unit import agent
 
 EVENTS = ["install", "config-changed", "start", "db-relation-changed", "update-status", "stop"]

@@ -1,28 +1,39 @@
-"""A charm of ops for tests: its files, and packed with the ops that is installed here, as charmcraft packs it."""
+"""Two charms of ops for tests: their files, and packed with the ops that is installed here, as charmcraft packs it."""
 
 import importlib.metadata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tinkwell.core.charm.package import NewFile
 
-FOLDER = Path(__file__).parent / "charm_of_ops"
+TINY = Path(__file__).parent / "charm_of_ops"
+VAULT = Path(__file__).parent / "vault_of_ops"
 # What ops needs of the Python environment that it is installed in.
 PACKAGES = ("ops", "PyYAML", "websocket-client", "opentelemetry-api", "typing_extensions")
 # As charmcraft has written it for years.
 DISPATCH = b'#!/bin/sh\nJUJU_DISPATCH_PATH="${JUJU_DISPATCH_PATH:-$0}" PYTHONPATH=lib:venv exec ./src/charm.py\n'
 
 
-def packed(*, has_dispatch: bool = True) -> list[NewFile]:
-    """Return the files of the tiny charm as a `.charm` has them, with its packages in `venv`."""
+def packed(folder: Path = TINY, *, has_dispatch: bool = True) -> list[NewFile]:
+    """Return the files of a charm as a `.charm` has them, with its packages in `venv`."""
     dispatch = [NewFile("dispatch", DISPATCH, True)] if has_dispatch else []
-    return [*source(), *dispatch, *venv()]
+    return [*source(folder), *dispatch, *venv()]
 
 
-def source() -> list[NewFile]:
-    """Return the files of the tiny charm as its author keeps them."""
-    found = [path for path in sorted(FOLDER.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-    return [NewFile(str(path.relative_to(FOLDER)), path.read_bytes(), path.name == "charm.py") for path in found]
+def source(folder: Path = TINY) -> list[NewFile]:
+    """Return the files of a charm as its author keeps them."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    return [NewFile(str(path.relative_to(folder)), path.read_bytes(), path.name == "charm.py") for path in found]
+
+
+def write(folder: Path, files: Sequence[NewFile]) -> Path:
+    """Write files into a new folder, and return it."""
+    for file in files:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content)
+        path.chmod(0o755 if file.is_executable else 0o644)
+    return folder
 
 
 def venv() -> list[NewFile]:

@@ -16,8 +16,7 @@ from pathlib import Path
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.client.lease.model import Lease, Renewed
-from tinkwell.client.unit.event import EventRelation, UnitEvent
-from tinkwell.client.unit.grant import (
+from tinkwell.client.unit.agent.grant import (
     Grant,
     GrantedRelation,
     GrantedSecret,
@@ -26,6 +25,7 @@ from tinkwell.client.unit.grant import (
     NoEventReason,
     SecretContent,
 )
+from tinkwell.client.unit.event import EventRelation, UnitEvent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.unit.notice import DeferredNotice
 from tinkwell.client.unit.task import CANCELLED, Task

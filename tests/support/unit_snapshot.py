@@ -7,6 +7,7 @@ from typing import Any
 
 import asyncpg
 
+from support import unit_snapshot_secret
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Membership, Phase, Profile
 from tinkwell.core.unit.ledger import Ledger, MemberLedger, RelationLedger, Requests
 from tinkwell.core.unit.unit_event import Seen, UnitEvent
@@ -19,6 +20,7 @@ from tinkwell.server.unit.store import ledger as document
 
 _OWN = "SELECT * FROM {} WHERE namespace = $1"
 _OF_RELATION = "SELECT t.* FROM {} t JOIN relation r ON r.id = t.relation_id WHERE r.namespace = $1"
+_OF_SECRET = "SELECT t.* FROM {} t JOIN secret s ON s.id = t.secret_id WHERE s.namespace = $1"
 _IN_FLIGHT = "SELECT * FROM unit_event WHERE namespace = $1 AND state IN ('RUNNING', 'ERROR')"
 
 
@@ -48,6 +50,11 @@ async def read(sql: asyncpg.Connection, namespace: str) -> Snapshot:
         rows[name] = await sql.fetch(_OF_RELATION.format(name), namespace)
     rows["unit_event"] = await sql.fetch(_IN_FLIGHT, namespace)
     rows["charm"] = await sql.fetch("SELECT * FROM charm")
+    rows["secret"] = await sql.fetch(_OWN.format("secret"), namespace)
+    for name in ("secret_revision", "secret_grant", "secret_reader"):
+        rows[name] = await sql.fetch(_OF_SECRET.format(name), namespace)
+    rows["task"] = await sql.fetch("SELECT * FROM task WHERE namespace = $1 ORDER BY number", namespace)
+    rows["now"] = await sql.fetch("SELECT clock_timestamp() AS at")
     return Snapshot(rows, _state(namespace, rows))
 
 
@@ -70,9 +77,16 @@ def _state(namespace: str, rows: Mapping[str, list[asyncpg.Record]]) -> State:
         if row["is_attached"]:
             attached[row["unit_id"]].add(row["name"])
     units = [_unit(row, told[row["id"]], attached[row["id"]], in_flight.get(row["id"])) for row in rows["unit"]]
+    known = unit_snapshot_secret.ledgers(rows)
+    for unit in units:
+        unit.ledger = dataclasses.replace(unit.ledger, secrets=known.get(unit.id, {}))
+    (now,) = rows["now"]
     return State(
         namespace=namespace,
         make_id=str,
+        clock=lambda: now["at"],
+        secrets=unit_snapshot_secret.secrets(rows),
+        tasks=unit_snapshot_secret.tasks(rows),
         applications={each.name: each for each in applications.values()},
         units={each.name: each for each in units},
         relations={each.number: each for each in relations.values()},
@@ -188,7 +202,8 @@ def _storage(row: asyncpg.Record) -> Storage:
 def _plain(view: View) -> View:
     """Leave out what nobody asks for, as the statement does: siblings in profile JUJU, and what those owe who stay."""
     relations = {number: _plain_relation(each, view) for number, each in view.relations.items()}
-    return dataclasses.replace(view, relations=relations)
+    secrets = {name: unit_snapshot_secret.plain(each) for name, each in view.secrets.items()}
+    return dataclasses.replace(view, relations=relations, secrets=secrets)
 
 
 def _plain_relation(relation: RelationView, view: View) -> RelationView:

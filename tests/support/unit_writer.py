@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import asyncpg
 
+from support import unit_secret_writer
 from support.unit_rows import Rows, Turn
 from tinkwell.core.unit.kinds import EventState
 
@@ -57,6 +58,7 @@ class Writer:
             (self._allot, 2),
             (self._detach, 1),
             (self._reap, 10),
+            (self._change_secret, 45),
         ]
         for _ in range(count):
             (deed,) = self.chance.choices([each for each, _ in deeds], [weight for _, weight in deeds])
@@ -140,6 +142,11 @@ class Writer:
             "UPDATE storage SET life = 'DYING', is_kept = random() < 0.5 WHERE namespace = $1 AND unit_id IS NOT NULL"
             " AND random() < 0.3"
         )
+
+    async def _change_secret(self) -> None:
+        statements, weights = zip(*unit_secret_writer.CHANGES, strict=True)
+        (statement,) = self.chance.choices(statements, weights)
+        await self._execute(statement)
 
     async def _reap(self) -> None:
         for statement in _REAP:

@@ -43,10 +43,7 @@ from tinkwell.client.release.model import (
 )
 from tinkwell.client.template.client import TemplateClient
 from tinkwell.client.template.model import Template
-from tinkwell.client.unit.client import ApplicationClient
-from tinkwell.client.unit.event import EventRelation, EventSecret, EventSeen, UnitEvent
-from tinkwell.client.unit.explanation import UnitCause, UnitExplanation
-from tinkwell.client.unit.grant import (
+from tinkwell.client.unit.agent.grant import (
     Grant,
     GrantedRelation,
     GrantedSecret,
@@ -56,6 +53,10 @@ from tinkwell.client.unit.grant import (
     SecretContent,
     SecretReader,
 )
+from tinkwell.client.unit.agent.worker import UnitClient
+from tinkwell.client.unit.client import ApplicationClient
+from tinkwell.client.unit.event import EventRelation, EventSecret, EventSeen, UnitEvent
+from tinkwell.client.unit.explanation import UnitCause, UnitExplanation
 from tinkwell.client.unit.model import (
     Application,
     Bag,
@@ -75,10 +76,9 @@ from tinkwell.client.unit.model import (
 )
 from tinkwell.client.unit.namespaces import NamespaceClient
 from tinkwell.client.unit.notice import DeferredNotice
-from tinkwell.client.unit.secret import SecretClient
-from tinkwell.client.unit.secret_model import RevealedSecret, Secret, SecretGranted, SecretRevision
+from tinkwell.client.unit.secret.client import SecretClient
+from tinkwell.client.unit.secret.model import RevealedSecret, Secret, SecretGranted, SecretRevision
 from tinkwell.client.unit.task import Task
-from tinkwell.client.unit.worker import UnitClient
 from tinkwell.client.value.change import Change, Created
 from tinkwell.client.watch.event import Event
 from tinkwell.client.watch.informer import Informer

@@ -31,8 +31,8 @@ from tinkwell.client.runner import Runner
 from tinkwell.client.template import client as template
 from tinkwell.client.unit import client as application
 from tinkwell.client.unit import namespaces as namespace
-from tinkwell.client.unit import secret
-from tinkwell.client.unit import worker as unit
+from tinkwell.client.unit.agent import worker as unit
+from tinkwell.client.unit.secret import client as secret
 from tinkwell.client.watch import service, watch
 from tinkwell.client.watch.event import Event
 from tinkwell.client.workflow import client as workflow

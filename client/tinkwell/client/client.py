@@ -11,10 +11,10 @@ from tinkwell.client.hardware.client import HardwareClient
 from tinkwell.client.lease.client import WorkClient
 from tinkwell.client.release.client import ReleaseClient
 from tinkwell.client.template.client import TemplateClient
+from tinkwell.client.unit.agent.worker import UnitClient
 from tinkwell.client.unit.client import ApplicationClient
 from tinkwell.client.unit.namespaces import NamespaceClient
-from tinkwell.client.unit.secret import SecretClient
-from tinkwell.client.unit.worker import UnitClient
+from tinkwell.client.unit.secret.client import SecretClient
 from tinkwell.client.workflow.client import WorkflowClient
 
 # grpc.health.v1.Health/Check, asked about the whole server. Both messages have one field; the bytes are those of an

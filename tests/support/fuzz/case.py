@@ -41,12 +41,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Makes cases. `methods` is what each port has, and `token` is one of those that are known."""
+    """Makes cases. `methods` is what each port has; `tokens` are known ones, of each role, first that of an admin."""
 
     seed: int
     methods: dict[Port, Sequence[Method]]
     known: Known
-    token: str
+    tokens: Sequence[str]
 
     def case(self, number: int) -> Case:
         """Make the case of a number. Methods take turns, so that none is left out; all else is drawn."""
@@ -58,7 +58,9 @@ class Source:
         count = chance.choice((0, 1, 1, 2, 5)) if method.sends_many else 1
         requests = [message.draw(chance, method.input_type, self.known) for _ in range(count)]
         has_token = port is Port.GUARDED and chance.random() < 0.8
-        metadata: Metadata = (("authorization", f"Bearer {self.token}"),) if has_token else ()
+        # Half of the calls may do what they ask for, whatever that is.
+        token = self.tokens[0] if chance.random() < 0.5 else chance.choice(self.tokens)
+        metadata: Metadata = (("authorization", f"Bearer {token}"),) if has_token else ()
         return Case(number, port, method, requests, metadata + self._odd_metadata(chance), has_token)
 
     def _odd_metadata(self, chance: random.Random) -> Metadata:

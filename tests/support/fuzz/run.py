@@ -14,14 +14,16 @@ from pathlib import Path
 import trustme
 
 import tinkwell.client
-from support import chart_archive, process, role
+from support import chart_archive, process, role, unit_agent
 from support.fuzz import bystander, caller, framing, method, request, value, verdict
 from support.fuzz.case import Case, Port, Source
 from support.fuzz.value import Known
 from support.fuzz.verdict import Record
+from tinkwell.core.access import Role
 from tinkwell.server.secret import keys
 
-TOKEN = "fuzz-stranger"
+# Of each role one stranger, and first the one who may do all.
+_TOKENS = {role.value: f"fuzz-{role.value}" for role in Role}
 _BYSTANDER_TOKEN = "fuzz-bystander"
 _GRPC, _HTTP = r"^gRPC +(\S+:\d+)$", r"^HTTP +http://(\S+:\d+)$"
 _TINK = r"the server is ready.*tink=(\S+:\d+)"
@@ -87,7 +89,7 @@ async def run(options: Options) -> Result:
             certificate=str(servers.certificate),
         )
         methods = {Port.GUARDED: method.own(), Port.OPEN: method.own(), Port.TINKERBELL: method.tinkerbell()}
-        source = Source(options.seed, methods, known, TOKEN)
+        source = Source(options.seed, methods, known, list(_TOKENS.values()))
         complaints: list[str] = []
         async with bystander.beside(order) as accounts:
             calls, requests, attacks = await _attack(options, servers, source)
@@ -150,7 +152,8 @@ async def _serving(options: Options) -> AsyncIterator[_Servers]:
         "TINKWELL_SECRET_KEYS": str(sealing),
     }
     guarded = {
-        "TINKWELL_TOKENS": json.dumps({"stranger": TOKEN, "bystander": _BYSTANDER_TOKEN}),
+        "TINKWELL_TOKENS": json.dumps({**_TOKENS, "bystander": _BYSTANDER_TOKEN}),
+        "TINKWELL_ROLES": json.dumps({name: name for name in _TOKENS if name != Role.ADMIN}),
         "TINKWELL_TINK_PORT": "0",
         "TINKWELL_TINK_CERT": str(certificate),
         "TINKWELL_TINK_KEY": str(key),
@@ -189,8 +192,28 @@ async def _furnish(servers: _Servers) -> tuple[str, Known]:
         workflow = await client.workflows.create(known.id, {"device_1": machine})
         actions = [action.id for action in await client.workflows.actions(workflow.id)]
         chart = await client.releases.upload_chart(chart_archive.packed())
-    ids = (machine, known.id, workflow.id, *actions, chart.digest, value.UNKNOWN_ID, machine.upper())
-    return own.id, Known(ids=ids, names=("known", "default", "shop", "t", "a", "c", "fuzz"))
+        units = await _furnish_units(client)
+    ids = (machine, known.id, workflow.id, *actions, chart.digest, *units, value.UNKNOWN_ID, machine.upper())
+    return own.id, Known(ids=ids, names=("known", "default", "shop", "t", "a", "c", "fuzz", "web", "web/0"))
+
+
+async def _furnish_units(client: tinkwell.client.Client) -> list[str]:
+    """Relate two applications, and grant an event to each unit; return the ids of all, and the digest of a charm.
+
+    The lease is the first one, whose token is 1.
+    """
+    applications = client.applications
+    deployed = [
+        await applications.deploy(name, unit_agent.charm(manifest), units=2, anywhere=True)
+        for name, manifest in (("web", unit_agent.WEB), ("pg", unit_agent.PG))
+    ]
+    await applications.relate("web", "pg")
+    agent = await unit_agent.Agent.enter(client, "owner", engine="engine")
+    ids = [each.id for each in deployed] + [deployed[0].charm]
+    async for unit in applications.units():
+        granted = await client.units.next_event(agent.token, unit.id)
+        ids += [unit.id, *([granted.event.id] if isinstance(granted, tinkwell.client.Grant) else [])]
+    return ids
 
 
 def _alarms(log: str) -> Iterator[str]:

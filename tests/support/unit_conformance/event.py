@@ -268,6 +268,8 @@ async def a_charm_comes_to_agents_as_it_was_uploaded(client: Client) -> None:
     assert {each.name: each.role for each in made.endpoints} == {"db": "REQUIRES", "cluster": "PEER"}
     assert (await client.applications.upload_charm(data)).id == made.id
     agent = await Agent.enter(client)
+    await client.applications.deploy("web", made.digest, anywhere=True)
+    await agent.run()
     assert b"".join([part async for part in client.units.fetch_charm(agent.token, made.digest)]) == data
 
 

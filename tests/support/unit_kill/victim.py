@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from support.unit_kill.case import Point
-from tinkwell.client.unit.grant import Grant
-from tinkwell.client.unit.outcome import OutcomeFolder
-from tinkwell.client.unit.worker import UnitClient
+from tinkwell.client.unit.agent.grant import Grant
+from tinkwell.client.unit.agent.outcome import OutcomeFolder
+from tinkwell.client.unit.agent.worker import UnitClient
 from tinkwell.provisioner.app import commands
 
 _PAUSE_SECONDS = 0.002

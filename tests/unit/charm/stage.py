@@ -17,8 +17,8 @@ from tinkwell.client import errors
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.lease.model import Lease as Acquired
 from tinkwell.client.lease.model import Renewed
+from tinkwell.client.unit.agent.grant import Grant, NoEvent, NoEventReason, SecretContent
 from tinkwell.client.unit.event import UnitEvent
-from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile

@@ -13,11 +13,11 @@ from support.waiting import eventually
 from tinkwell import charm
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.client import errors
+from tinkwell.client.unit.agent.grant import GrantedRelation, Leadership
+from tinkwell.client.unit.agent.outcome import Outcome
+from tinkwell.client.unit.agent.worker import encode
 from tinkwell.client.unit.event import EventRelation
-from tinkwell.client.unit.grant import GrantedRelation, Leadership
 from tinkwell.client.unit.model import UnitStatus
-from tinkwell.client.unit.outcome import Outcome
-from tinkwell.client.unit.worker import encode
 from tinkwell.core.unit.effect import NO_EFFECTS
 from tinkwell.core.unit.kinds import EventKind
 

@@ -11,11 +11,11 @@ from support.waiting import eventually
 from tinkwell import charm
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.client import errors
-from tinkwell.client.unit import grant as grants
+from tinkwell.client.unit.agent import grant as grants
+from tinkwell.client.unit.agent.outcome import Outcome
+from tinkwell.client.unit.agent.worker import encode
 from tinkwell.client.unit.event import EventSecret
-from tinkwell.client.unit.outcome import Outcome
 from tinkwell.client.unit.task import CANCELLED, Task
-from tinkwell.client.unit.worker import encode
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, SecretSet, SecretTrack, TaskOutcome
 from tinkwell.core.unit.kinds import EventKind, TaskState
 

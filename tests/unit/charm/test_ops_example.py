@@ -4,7 +4,7 @@ import importlib.util
 import io
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ops
 import pytest
@@ -27,6 +27,11 @@ def loaded(name: str, attribute: str) -> type[ops.CharmBase]:
     spec.loader.exec_module(module)
     found: type[ops.CharmBase] = getattr(module, attribute)
     return found
+
+
+def held(secret: testing.Secret) -> dict[str, str]:
+    """Return the newest content of a secret."""
+    return cast("dict[str, str]", secret.latest_content)
 
 
 def login() -> testing.Context[Any]:
@@ -52,14 +57,13 @@ def test_the_leader_offers_a_login_by_a_secret() -> None:
     context = login()
     after = context.run(context.on.relation_created(relation), testing.State(leader=True, relations={relation}))
     (secret,) = after.secrets
-    content = secret.latest_content
-    assert content
+    content = held(secret)
     assert (content["username"], len(content["password"])) == ("site", 20)
     assert after.get_relation(relation.id).local_app_data == {"secret-id": secret.id}
     assert secret.remote_grants == {relation.id: {"site"}}
     again = context.run(context.on.secret_rotate(secret), after)
     (rotated,) = again.secrets
-    assert rotated.latest_content != content
+    assert held(rotated)["password"] != content["password"]
 
 
 def test_the_other_side_reads_it() -> None:

@@ -1,6 +1,7 @@
 """Runs an agent: one lease, one stream of wakes, and a host for each unit."""
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 # For so long events that are being handled may go on when the agent is stopped.
 GRACE_SECONDS = 10.0
 _SWEEP_SECONDS = 5.0
+# What was detached may be removed at any time.
+_SWEEP_AGAIN_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +128,9 @@ class Agent:
                 await sweep(self._client, self._folder, self._wanted.namespace)
             except (errors.Error, OSError) as error:
                 logger.warning("storages that are gone cannot be removed", extra={"cause": str(error)})
-            await self._has_gone.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SWEEP_AGAIN_SECONDS):
+                    await self._has_gone.wait()
             # The server deletes what has gone a little later than it says so.
             await asyncio.sleep(_SWEEP_SECONDS)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from tinkwell.charm import errors
-from tinkwell.client.unit.outcome import OutcomeFolder
+from tinkwell.client.unit.agent.outcome import OutcomeFolder
 
 
 class AgentFolder:

@@ -12,8 +12,8 @@ from tinkwell.charm.status import Status
 from tinkwell.client import errors as client_errors
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.retry import until_answered
-from tinkwell.client.unit.api import UnitApi
-from tinkwell.client.unit.grant import Grant, GrantedRelation, GrantedSecret, SecretContent
+from tinkwell.client.unit.agent.api import UnitApi
+from tinkwell.client.unit.agent.grant import Grant, GrantedRelation, GrantedSecret, SecretContent
 from tinkwell.client.unit.model import Bag
 from tinkwell.client.unit.task import Task
 from tinkwell.core.unit.effect import Notice, Port

@@ -22,11 +22,11 @@ from tinkwell.charm.charm import Charm
 from tinkwell.client import errors
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.retry import HOPELESS, until_answered
-from tinkwell.client.unit.api import UnitApi
-from tinkwell.client.unit.grant import Grant, NoEvent, NoEventReason
-from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.agent.api import UnitApi
+from tinkwell.client.unit.agent.grant import Grant, NoEvent, NoEventReason
+from tinkwell.client.unit.agent.outcome import Outcome
+from tinkwell.client.unit.agent.worker import encode
 from tinkwell.client.unit.task import Task
-from tinkwell.client.unit.worker import encode
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import TaskState
 
@@ -260,7 +260,7 @@ class Host:
                 return await dispatch(self._served.charm_class, given, surroundings)
         except (Exception, SystemExit) as error:  # whatever a charm raises fails its event, and nothing else
             if deadline.expired():
-                return Failure(f"it was not done within {grant.timeout_seconds:g} seconds", TaskState.TIMEOUT)
+                return Failure(f"it was not done within {round(grant.timeout_seconds, 2):g} seconds", TaskState.TIMEOUT)
             outbox.log("ERROR", traceback.format_exc())
             return Failure(_said(error))
         except asyncio.CancelledError:

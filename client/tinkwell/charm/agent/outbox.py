@@ -14,7 +14,7 @@ from tinkwell.charm.status import Status
 from tinkwell.client import errors
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.retry import until_answered
-from tinkwell.client.unit.api import UnitApi
+from tinkwell.client.unit.agent.api import UnitApi
 from tinkwell.client.unit.model import UnitLogLine, UnitStatus
 from tinkwell.core.unit import limit
 

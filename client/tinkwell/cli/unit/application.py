@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from tinkwell.cli.event import watching
-from tinkwell.cli.shell import command, duration, output, session
+from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
 from tinkwell.cli.unit import line, machine, option, settling, task
 from tinkwell.cli.unit.source import charm_of, refused
@@ -228,7 +228,7 @@ async def scale(
 @app.command()
 @option.application
 @option.force
-@click.option("--grace", type=duration.Duration(), default=0.0, help="Time for the teardown before --force ends it.")
+@option.grace
 @option.keep_storage
 @option.namespace
 @settling.options
@@ -243,8 +243,7 @@ async def remove(
     waiting: settling.Waiting,
 ) -> None:
     """Remove an application: its units are torn down, and its relations end."""
-    if grace and not force:
-        raise click.UsageError("--grace goes with --force")
+    option.check_grace(grace, force=force)
     await client.applications.remove(
         name, force=force, grace_seconds=int(grace), keep_storage=keep_storage, namespace=namespace
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from tinkwell.cli.event import watching
-from tinkwell.cli.shell import command, duration, output, session
+from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
 from tinkwell.cli.unit import asking, history, machine, option, running, settling, task
 from tinkwell.cli.unit.application import UNIT_HEADER, unit_rows
@@ -92,7 +92,7 @@ async def add(
 @unit.command()
 @click.argument("unit_names", nargs=-1, required=True, type=option.UnitName(), metavar="UNIT...")
 @option.force
-@click.option("--grace", type=duration.Duration(), default=0.0, help="Time for the teardown before --force ends it.")
+@option.grace
 @option.keep_storage
 @option.namespace
 @settling.options
@@ -107,8 +107,7 @@ async def remove(
     waiting: settling.Waiting,
 ) -> None:
     """Remove units: each is torn down, then forgotten."""
-    if grace and not force:
-        raise click.UsageError("--grace goes with --force")
+    option.check_grace(grace, force=force)
     for each in unit_names:
         await client.applications.remove_unit(
             each, force=force, grace_seconds=int(grace), keep_storage=keep_storage, namespace=namespace

@@ -8,6 +8,7 @@ import rich_click as click
 
 from tinkwell.cli import failure
 from tinkwell.cli.document import files
+from tinkwell.cli.shell import duration
 from tinkwell.core import errors
 from tinkwell.core.unit import limit, name
 
@@ -37,6 +38,9 @@ resources = click.option(
     help="The file of a resource that a charm of Juju declares. Repeatable.",
 )
 force = click.option("--force", is_flag=True, help="End it without its teardown; what runs is killed.")
+grace = click.option(
+    "--grace", type=duration.Duration(), default=0.0, help="Time for the teardown before --force ends it."
+)
 keep_storage = click.option("--keep-storage", is_flag=True, help="Leave its storage on the machine.")
 
 ANYWHERE = "anywhere"
@@ -70,6 +74,12 @@ class ApplicationName(click.ParamType[str]):
 
 unit = click.argument("unit_name", type=UnitName(), metavar="UNIT")
 application = click.argument("name", type=ApplicationName(), metavar="APPLICATION")
+
+
+def check_grace(seconds: float, *, force: bool) -> None:
+    """Refuse a grace for what is not ended by force."""
+    if seconds and not force:
+        raise click.UsageError("--grace goes with --force")
 
 
 def counts(storages: Iterable[str]) -> dict[str, int]:

@@ -167,16 +167,16 @@ async def show(client: "Client", name: str, namespace: str, output_format: outpu
 
 @secret.command()
 @_name
-@click.option("--revision", type=click.IntRange(min=1), default=0, metavar="N", help="Which one. [default: newest]")
+@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Which one. [default: newest]")
 @click.option("--key", metavar="KEY", help="Only the value of this key, as it is.")
 @option.namespace
 @shell_option.object_format
 @session.connected
 async def reveal(
-    client: "Client", name: str, revision: int, key: str | None, namespace: str, output_format: output.Format
+    client: "Client", name: str, revision: int | None, key: str | None, namespace: str, output_format: output.Format
 ) -> None:
     """Show what a secret holds. Only administrators may."""
-    found = await client.secrets.reveal(name, revision=revision, namespace=namespace)
+    found = await client.secrets.reveal(name, revision=revision or 0, namespace=namespace)
     if key is not None:
         if key not in found.content:
             known = ", ".join(sorted(found.content))
@@ -214,12 +214,12 @@ async def revoke(client: "Client", name: str, applications: tuple[str, ...], nam
 
 @secret.command()
 @_name
-@click.option("--revision", type=click.IntRange(min=1), default=0, metavar="N", help="Only this one. [default: all]")
+@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Only this one. [default: all]")
 @option.namespace
 @session.connected
-async def remove(client: "Client", name: str, revision: int, namespace: str) -> None:
+async def remove(client: "Client", name: str, revision: int | None, namespace: str) -> None:
     """Remove a user's secret, or one of its revisions."""
-    await client.secrets.remove(name, revision=revision, namespace=namespace)
+    await client.secrets.remove(name, revision=revision or 0, namespace=namespace)
     output.line(f"{name}: {f'revision {revision} ' if revision else ''}is removed")
 
 

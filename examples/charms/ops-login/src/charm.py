@@ -46,7 +46,7 @@ class Login(ops.CharmBase):
         self._change(event.secret)
 
     def _forget(self, event: ops.SecretRemoveEvent) -> None:
-        event.remove_revision()
+        event.secret.remove_revision(event.revision)
 
     def _rotate_now(self, event: ops.ActionEvent) -> None:
         if not self.unit.is_leader():

@@ -84,7 +84,7 @@ _OPTIONS = (
         "--process-user",
         callback=_account,
         metavar="NAME",
-        help="For processes, as root: the account that they run as.  [default: this one]",
+        help="For processes and units, as root: the account that they run as.  [default: this one]",
     ),
     *docker_option.OPTIONS,
     _setting(
@@ -97,8 +97,8 @@ _OPTIONS = (
     _setting(
         "--units",
         is_flag=True,
-        help="Run units of charms made of scripts: those on the machines whose actions run here, and those on none. "
-        "Nothing isolates them.",
+        help="Run units of charms made of scripts, and of charms of Juju: those on the machines whose actions run "
+        "here, and those on none. Nothing isolates them.",
     ),
     _setting("--ephemeral", is_flag=True, help="Kill what runs when it stops, and leave nothing to adopt."),
     _setting(
@@ -173,11 +173,6 @@ def agent(ctx: click.RichContext, /, worker_ids: tuple[str, ...], **options: Any
 def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) -> None:
     from tinkwell.sandbox import secrecy
 
-    if options["units"] and options["process_user"]:
-        message = (
-            "--units runs scripts as this account, and not as --process-user: run a provisioner of its own for them"
-        )
-        raise click.UsageError(message, ctx)
     # Actions of a former provisioner may run already, so this comes before all that takes its time.
     secrecy.hide()
     from tinkwell import client

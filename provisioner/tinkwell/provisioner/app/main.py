@@ -74,14 +74,15 @@ class Settings:
     state_dir: Path
     concurrency: int = 8
     process_images: Path | None = None
-    # Whom processes run as; None: as this one does.
+    # Whom processes, and programs of charms, run as; None: as this one does.
     process_user: Account | None = None
     docker: setting.DockerSettings = field(default_factory=setting.DockerSettings)
     resync_seconds: float = 30.0
     is_ephemeral: bool = False
     # None: nothing is done about releases.
     releases: ReleaseSettings | None = None
-    # Whether units of scripts charms run here: those of the machines that are served, and those of none.
+    # Whether units run here whose charms are no programs of the library: those of the machines that are served, and
+    # those of none.
     serves_units: bool = False
     # Machines that announce themselves and have no workflow get one from this template.
     default_template: str | None = None
@@ -259,6 +260,8 @@ def _unit_agent(
             await watch.wait_live()
             return watch.history_id
 
+    if settings.process_user is not None:
+        directory.let_through()
     return unit_agent.Agent(
         api=server.units,
         storages=storages,
@@ -269,6 +272,7 @@ def _unit_agent(
         concurrency=settings.concurrency,
         # What it asks is known here, and costs nothing.
         resync_seconds=unit_agent.CHECK_SECONDS,
+        account=settings.process_user,
     )
 
 

@@ -19,12 +19,12 @@ from typing import NoReturn
 
 from tinkwell.client import backoff, errors, retry
 from tinkwell.client.lease.keeper import Keeper
-from tinkwell.client.unit.api import UnitApi
-from tinkwell.client.unit.outcome import OutcomeFolder
+from tinkwell.client.unit.agent.api import UnitApi
+from tinkwell.client.unit.agent.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import CharmKind
 from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.state_dir import state_dir
-from tinkwell.provisioner.unit import address
+from tinkwell.provisioner.unit import address, sweep
 from tinkwell.provisioner.unit.dispatch.venv import Venvs
 from tinkwell.provisioner.unit.folder import Folders
 from tinkwell.provisioner.unit.host import Host
@@ -69,6 +69,7 @@ class Agent:
                 what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
                 raise state_dir.StateError(f"units cannot be run from {self.path}: {what}") from error
             async with asyncio.TaskGroup() as group:
+                group.create_task(sweep.sweep_again_and_again(host), name="storages")
                 await _Watcher(self, host, group).run()
         raise AssertionError("it never ends by itself")
 

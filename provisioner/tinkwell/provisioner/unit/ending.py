@@ -7,8 +7,8 @@ import asyncio
 import logging
 
 from tinkwell.client import errors, retry
-from tinkwell.client.unit.grant import Grant, NoEvent
-from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.agent.grant import Grant, NoEvent
+from tinkwell.client.unit.agent.outcome import Outcome
 from tinkwell.provisioner.unit import granted
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host

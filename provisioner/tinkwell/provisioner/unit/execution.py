@@ -12,9 +12,9 @@ import logging
 from pathlib import Path
 
 from tinkwell.client import errors, retry
-from tinkwell.client.unit import worker
-from tinkwell.client.unit.grant import NoEvent
-from tinkwell.client.unit.outcome import Outcome
+from tinkwell.client.unit.agent import worker
+from tinkwell.client.unit.agent.grant import NoEvent
+from tinkwell.client.unit.agent.outcome import Outcome
 from tinkwell.core import errors as core_errors
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind, TaskState
@@ -101,6 +101,8 @@ class Execution:
         return python
 
     def _provide_storages(self, given: Given) -> None:
+        if given.storages:
+            self._host.folders.note_history(self._folder.history)
         for name, path in given.storages.items():
             self._folder.note_storage(given.namespace, name)
             if not Path(path).is_dir():

@@ -5,6 +5,7 @@ FOLDER/units/UNIT_ID/digest     of what was unpacked there, written last
 FOLDER/units/UNIT_ID/process    the name of the process that runs for the unit, if one does; see `script`
 FOLDER/units/UNIT_ID/state      what the charm's own file is held to, and `state.copy`; see `state.state_file`
 FOLDER/storages/NAMESPACE/NAME  a storage instance, with a dash for the slash in its name
+FOLDER/storages.history         which log of events has the storages; see `sweep`
 FOLDER/outcomes                 see `outcome`
 FOLDER/venvs                    Python environments of charms; see `dispatch.venv`
 FOLDER/tools, run/socket, lock  what programs call, and what keeps a second agent out
@@ -208,9 +209,31 @@ class Folders:
         instance = state_dir.checked(name.replace("/", "-"))
         return self.path / "storages" / state_dir.checked(namespace) / instance
 
+    def storages(self) -> list[tuple[str, str]]:
+        """Return the storage instances that have a folder, each by its namespace and its name."""
+        found = ((path.parent.name, path.name.rpartition("-")) for path in self.path.glob("storages/*/*"))
+        return sorted((namespace, f"{kind}/{number}") for namespace, (kind, _, number) in found)
+
+    @property
+    def history(self) -> str:
+        """Which log of events has the storages; empty where nothing says so."""
+        try:
+            return self._history.read_text("ascii")
+        except FileNotFoundError:
+            return ""
+
+    def note_history(self, history_id: str) -> None:
+        """Remember which log of events has the storages, unless there are some already, of whichever log."""
+        if not self.history or not self.storages():
+            state_dir.write_file(self._history, history_id)
+
     def remove_storage(self, namespace: str, name: str) -> None:
         """Remove the folder of a storage instance with all that is in it; there need not be one."""
         shutil.rmtree(self.storage(namespace, name), ignore_errors=True)
+
+    @property
+    def _history(self) -> Path:
+        return self.path / "storages.history"
 
     @property
     def _units(self) -> Path:

@@ -4,7 +4,7 @@ import time
 import uuid
 from dataclasses import dataclass
 
-from tinkwell.client.unit.grant import Grant, GrantedRelation, GrantedSecret
+from tinkwell.client.unit.agent.grant import Grant, GrantedRelation, GrantedSecret
 from tinkwell.core.unit import effect
 from tinkwell.core.unit.kinds import EventKind, Owner
 from tinkwell.provisioner.unit.attempt import given as givens
@@ -71,6 +71,7 @@ def given(grant: Grant, folders: Folders, address: str) -> Given:
         ports=frozenset(effect.Port(protocol=each.protocol, number=each.number) for each in grant.ports),
         secrets={each.id: _secret(each) for each in grant.secrets},
         addresses=grant.addresses or (address,),
+        remote=None if grant.remote is None else (grant.remote.owner, grant.remote.data),
     )
 
 

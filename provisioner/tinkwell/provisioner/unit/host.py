@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from tinkwell.client import retry
 from tinkwell.client.lease.keeper import Keeper
-from tinkwell.client.unit.api import UnitApi
+from tinkwell.client.unit.agent.api import UnitApi
+from tinkwell.client.unit.agent.outcome import OutcomeFolder
 from tinkwell.client.unit.model import UnitLogLine
-from tinkwell.client.unit.outcome import OutcomeFolder
 from tinkwell.provisioner.unit.dispatch.venv import Venvs
 from tinkwell.provisioner.unit.folder import Folders
 from tinkwell.provisioner.unit.tool.desk import Desk

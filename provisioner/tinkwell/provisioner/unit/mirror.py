@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from tinkwell.client.unit.grant import Grant
+from tinkwell.client.unit.agent.grant import Grant
 from tinkwell.core.unit import notice as notices
 from tinkwell.core.unit.effect import Effects, Notice
 from tinkwell.core.unit.kinds import EventKind

@@ -9,7 +9,7 @@ import contextlib
 import logging
 
 from tinkwell.client import backoff, errors, retry
-from tinkwell.client.unit.grant import NoEvent, NoEventReason
+from tinkwell.client.unit.agent.grant import NoEvent, NoEventReason
 from tinkwell.provisioner.unit import ending, execution, script
 from tinkwell.provisioner.unit.folder import UnitFolder
 from tinkwell.provisioner.unit.granted import Granted

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from tinkwell.client import errors
-from tinkwell.client.unit.grant import Grant
+from tinkwell.client.unit.agent.grant import Grant
 from tinkwell.client.unit.model import UnitLogLine, UnitStatus
 from tinkwell.core import errors as core_errors
 from tinkwell.core.charm import metadata
@@ -152,4 +152,9 @@ def _declared(folder: UnitFolder) -> Declared:
         manifest, _ = metadata.read_manifest(texts)
     except core_errors.CharmRefused as error:
         raise Refused(str(error)) from error
-    return Declared(bindings=frozenset(manifest.endpoints), storages=frozenset(manifest.storages))
+    paths = {name: folder.charm / resource.path for name, resource in manifest.resources.items()}
+    return Declared(
+        bindings=frozenset((*manifest.endpoints, *manifest.bindings)),
+        storages=frozenset(manifest.storages),
+        resources={name: str(path) if path.is_file() else None for name, path in paths.items()},
+    )

@@ -211,7 +211,7 @@ async def test_lines_are_kept_once_and_survive_a_failure(site: Site) -> None:
 
 
 async def test_a_charm_is_fetched_whole(site: Site) -> None:
-    agent = await site.agent()
+    _, agent = await _installed(site)
     parts = [b"a" * 1000, b"b" * 10]
     charm = await site.sql.fetchval("SELECT id FROM charm")
     for number, data in enumerate(parts):

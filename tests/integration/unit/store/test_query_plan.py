@@ -29,7 +29,7 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
         },
     ),
     "end": (event.END, (ID, "COMMITTED", "", False, None, 0, 0), {"unit_event_pkey"}),
-    "retry": (event.RETRY, (ID, 1, False, 1.0, 1, "", 1, 1, 0), {"unit_event_pkey"}),
+    "retry": (event.RETRY, (ID, 1, False, 1.0, 1, "", 1, 1, 1), {"unit_event_pkey"}),
     "forget": (event.FORGET, (ID, 100), {"unit_event_ordinal"}),
     "forget lines": (event.FORGET_LINES, (ID, 100), set()),
     "told": (told.ATTACH, (ID, ["data/1"], ["data/1"]), {"storage_unit"}),

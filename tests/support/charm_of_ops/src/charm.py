@@ -26,11 +26,11 @@ class Tiny(ops.CharmBase):
             self.on.data_storage_attached,
             self.on.db_relation_created,
             self.on.db_relation_broken,
-            self.on.secret_changed,
         ):
             framework.observe(event, self._on_any)
         framework.observe(self.on.db_relation_joined, self._on_db)
         framework.observe(self.on.db_relation_changed, self._on_db)
+        framework.observe(self.on.secret_changed, self._on_secret)
         framework.observe(self.on.backup_action, self._on_backup)
         framework.observe(self.on.fail_action, self._on_fail)
 
@@ -55,8 +55,16 @@ class Tiny(ops.CharmBase):
             secret = self.app.add_secret({"password": "very-hidden"}, label=f"password-{self._stored.count}")
             secret.grant(event.relation)
             event.relation.data[self.app]["secret"] = secret.id or ""
+        if secret_id := event.relation.data[event.app].get("secret"):
+            content = self.model.get_secret(id=secret_id, label="db").get_content()
+            event.relation.data[self.unit]["password"] = f"{len(content['password'])} characters"
         self.unit.set_ports(8080)
         self.unit.set_workload_version("1.2")
+
+    def _on_secret(self, event: ops.SecretChangedEvent) -> None:
+        content = event.secret.get_content(refresh=True)
+        logger.info("%s has %d characters now", event.secret.label, len(content["password"]))
+        self._count()
 
     def _on_backup(self, event: ops.ActionEvent) -> None:
         event.log(f"backs up to {event.params['target']}")

@@ -7,7 +7,8 @@ import pytest
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import unit_service_pb2
 from tinkwell.client import Bag, NoEvent, NoEventReason, Relation, Unit, UnitEvent, UnitStatus, errors
-from tinkwell.client.unit import effect_message, message, worker
+from tinkwell.client.unit import message
+from tinkwell.client.unit.agent import effect_message, worker
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice, Port, StorageRequest
 from tinkwell.core.unit.kinds import EventKind, EventState, Owner, Profile
 from tinkwell.core.unit.unit_event import Seen

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tinkwell.client.unit.outcome import Outcome, OutcomeFolder
+from tinkwell.client.unit.agent.outcome import Outcome, OutcomeFolder
 
 UNIT = "5b0d8a0e-8f0c-4b60-9f0b-6a4c2f0d9f11"
 OUTCOME = Outcome(unit_id=UNIT, event_id="event", attempt=2, lease_token=7, effects=b"\x00bag\nedits\n")

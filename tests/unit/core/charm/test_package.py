@@ -6,6 +6,7 @@ import stat
 import struct
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -150,6 +151,15 @@ def test_packages_that_unpack_to_too_much_are_refused_by_their_list() -> None:
     data = bytearray(package.pack([MANIFEST, INSTALL]))
     struct.pack_into("<L", data, data.index(b"PK\x01\x02") + 24, 1024 * 1024 * 1024)
     assert refusal(bytes(data)) == "package: unpacks to more than 1,073,741,824 bytes; leave large files out"
+
+
+def test_packages_that_are_too_large_are_refused_by_their_size(tmp_path: Path) -> None:
+    path = tmp_path / "charm.zip"
+    with path.open("wb") as file:
+        file.truncate(256 * 1024 * 1024 + 1)
+    with path.open("rb") as file, pytest.raises(errors.CharmRefused) as refused:
+        package.open_package(file)
+    assert str(refused.value) == "package: has more than 268,435,456 bytes; leave large files out of the charm"
 
 
 def test_a_list_that_claims_too_much_is_not_read() -> None:

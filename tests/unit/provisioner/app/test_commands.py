@@ -258,10 +258,10 @@ def test_units_are_run_where_that_is_asked_for(invoke: Invoke) -> None:
 
 
 @other_account.as_root
-def test_units_are_not_run_as_another_account(invoke: Invoke) -> None:
-    result, settings = invoke(commands.provisioner, "--units", "--process-user", other_account.NAME)
-    assert (result.exit_code, settings) == (2, None)
-    assert "--units runs scripts as this account" in " ".join(result.output.split())
+def test_units_may_be_run_as_another_account(invoke: Invoke) -> None:
+    _, settings = invoke(commands.provisioner, "--units", "--process-user", other_account.NAME)
+    assert settings.process_user is not None
+    assert (settings.serves_units, settings.process_user.name) == (True, other_account.NAME)
 
 
 HIDDEN = """

@@ -13,8 +13,8 @@ from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
 from tinkwell.client import errors
 from tinkwell.client.lease.keeper import Keeper
-from tinkwell.client.unit.grant import Leadership
-from tinkwell.client.unit.outcome import Outcome, OutcomeFolder
+from tinkwell.client.unit.agent.grant import Leadership
+from tinkwell.client.unit.agent.outcome import Outcome, OutcomeFolder
 from tinkwell.provisioner.unit import agent, script, unit
 
 Hooks = Mapping[str, str]

@@ -12,7 +12,7 @@ from support import tiny_charm
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
 from tinkwell.client.lease.keeper import Keeper
-from tinkwell.client.unit.outcome import OutcomeFolder
+from tinkwell.client.unit.agent.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import TaskState
 from tinkwell.provisioner.unit import agent
 

@@ -7,7 +7,7 @@ from typing import Any
 from tinkwell.api.v1 import secret_service_pb2 as pb
 from tinkwell.api.v1 import unit_service_pb2 as unit_pb
 from tinkwell.client.testing.unit.book import Room
-from tinkwell.client.unit.secret_model import ROTATIONS
+from tinkwell.client.unit.secret.model import ROTATIONS
 from tinkwell.core import errors
 from tinkwell.core.unit import effect as effects
 from tinkwell.core.unit import secret as rule

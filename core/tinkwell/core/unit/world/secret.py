@@ -1,12 +1,13 @@
 """Secrets of a world: who may read and change which, what effects change of them, and what ends them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tinkwell.core import errors
 from tinkwell.core.unit import effect
 from tinkwell.core.unit import name as names
 from tinkwell.core.unit import secret as rule
+from tinkwell.core.unit.kinds import Life, Membership
 from tinkwell.core.unit.ledger import NEVER_READ, Ledger
 from tinkwell.core.unit.view import RevisionView, SecretView, View
 from tinkwell.core.unit.world import log
@@ -27,7 +28,7 @@ def views(state: State, unit: Unit, *, leads: bool) -> dict[str, SecretView]:
 
 
 def _view(state: State, unit: Unit, secret: Secret, *, leads: bool) -> SecretView:
-    used = {_tracked(each.ledger, secret) for each in state.units.values()} | {secret.latest}
+    used = {_tracked(each.ledger, secret) for each in _readers(state, secret)} | {secret.latest}
     now = state.clock()
     return SecretView(
         id=secret.name,
@@ -42,6 +43,14 @@ def _view(state: State, unit: Unit, secret: Secret, *, leads: bool) -> SecretVie
         is_granted=may_read(state, unit, secret),
         is_rotation_due=secret.rotates_at is not None and secret.rotates_at <= now,
     )
+
+
+def _readers(state: State, secret: Secret) -> Iterator[Unit]:
+    """Yield the units that may read a secret which is not theirs."""
+    for unit in state.units.values():
+        leads = state.applications[unit.application].leader == unit.name
+        if unit.life is not Life.DEAD and not is_owner(secret, unit, leads=leads) and may_read(state, unit, secret):
+            yield unit
 
 
 def _tracked(ledger: Ledger, secret: Secret) -> int:
@@ -67,8 +76,10 @@ def _holds(state: State, unit: Unit, granted: Granted) -> bool:
         return False
     if not granted.relation:
         return True
-    told = unit.ledger.relations.get(granted.relation)
-    return granted.relation in state.relations and not (told is not None and told.broken)
+    relation, told = state.relations.get(granted.relation), unit.ledger.relations.get(granted.relation)
+    member = relation.members.get(unit.name) if relation is not None else None
+    is_member = member is not None and member.membership is not Membership.LEFT
+    return is_member and not (told is not None and told.broken)
 
 
 def find(state: State, unit: Unit, *, name: str = "", label: str = "") -> Secret:

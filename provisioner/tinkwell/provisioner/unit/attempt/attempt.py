@@ -42,6 +42,9 @@ class Attempt:
         self._bags: dict[tuple[int, str], dict[str, str | None]] = {}
         self._state: dict[str, str | None] = {}
         self._read: dict[tuple[int, str], Mapping[str, str]] = {}
+        if given.remote is not None:
+            owner, bag = given.remote
+            self._read[given.occasion.relation, owner] = bag
         self._reading = asyncio.Lock()
 
     @property

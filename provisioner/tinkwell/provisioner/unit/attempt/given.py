@@ -118,6 +118,8 @@ class Given:
     ports: frozenset[Port] = frozenset()
     secrets: Mapping[str, Secret] = field(default_factory=dict)
     addresses: tuple[str, ...] = ()
+    # The bag of whom the event tells, by the owner; None where it has to be asked for.
+    remote: tuple[str, Mapping[str, str]] | None = None
 
     @property
     def application(self) -> str:

@@ -1,7 +1,7 @@
 """What an attempt asks and tells while its programs run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tinkwell.provisioner.unit.attempt.given import Status
@@ -13,10 +13,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What the charm of the unit declares, by name: what addresses can be asked for, and its storages."""
+    """What the charm of the unit declares: what addresses can be asked for, its storages, and its resources.
+
+    A resource has the path of its file, and None where the package does not have that.
+    """
 
     bindings: frozenset[str] = frozenset()
     storages: frozenset[str] = frozenset()
+    resources: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

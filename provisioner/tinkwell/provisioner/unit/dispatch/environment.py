@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinkwell.core.charm.assumption import JUJU_VERSION
 from tinkwell.core.unit import secret as secrets
 from tinkwell.core.unit.kinds import EventKind
 from tinkwell.provisioner.runtime.process import shim
@@ -11,8 +12,6 @@ from tinkwell.provisioner.unit.attempt.given import Given
 from tinkwell.provisioner.unit.dispatch import program
 from tinkwell.provisioner.unit.tool import program as tool
 
-# What charms may rely on: secrets, and settings of a leader.
-JUJU_VERSION = "3.6.9"
 # They are there, since some charms ask for them without a default, and say nothing.
 _EMPTY = (
     "CLOUD_API_VERSION",

@@ -11,7 +11,7 @@ from tinkwell.core import errors
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.fanout.subscriber import Subscriber
 
-# A round is divided into so many steps, so that none of them keeps the events waiting.
+# A round is divided into so many steps at most, so that none of them keeps the events waiting.
 _STEPS = 50
 
 
@@ -44,10 +44,12 @@ class Sweep:
         while True:
             watchers = self._hub.subscribers
             size = math.ceil(len(watchers) / _STEPS) or 1
-            for begin in range(0, _STEPS * size, size):
+            # A server with few watchers, or none, sleeps in between.
+            steps = math.ceil(len(watchers) / size) or 1
+            for begin in range(0, steps * size, size):
                 for watcher in watchers[begin : begin + size]:
                     self.look_at(watcher, now=clock())
-                await asyncio.sleep(self._round_seconds / _STEPS)
+                await asyncio.sleep(self._round_seconds / steps)
 
     def look_at(self, watcher: Subscriber, *, now: float) -> None:
         """Do what is due about one watcher; `now` is by the loop's clock."""

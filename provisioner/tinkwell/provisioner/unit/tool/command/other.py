@@ -19,6 +19,7 @@ CONFIG = Usage(FORMAT, {"--all": "all", "-a": "all"}, most=1)
 LEADER = Usage(FORMAT, {}, most=0)
 LOG = Usage({"--log-level": "level", "-l": "level"}, {"--debug": "debug"}, least=1)
 METRIC = Usage({"--labels": "labels", "-l": "labels"}, {}, least=1)
+RESOURCE = Usage({}, {}, least=1, most=1)
 NETWORK = Usage(
     FORMAT | {"-r": "relation", "--relation": "relation"}, _PARTS | {"--primary-address": "bind"}, least=1, most=1
 )
@@ -81,6 +82,20 @@ async def network(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
         "egress-subnets": subnets,
         "ingress-addresses": [own],
     }
+
+
+async def resource(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
+    """Say where the file of a resource is, which the charm's package has brought."""
+    name = arguments.rest[0]
+    resources = (await attempt.world.declared()).resources
+    if name not in resources:
+        raise Refused(f'could not download resource: resource "{name}" not found')
+    path = resources[name]
+    if path is None:
+        raise Refused(
+            f'could not download resource: the file of "{name}" is not in the package: put it below resources/{name}'
+        )
+    return path
 
 
 async def address(attempt: Attempt, arguments: Arguments, _: bytes) -> object:

@@ -18,5 +18,4 @@ SENTENCES: Mapping[str, str] = {
     "payload-unregister": _PAYLOADS,
     "pod-spec-get": _PODS,
     "pod-spec-set": _PODS,
-    "resource-get": "resources are not kept here: pack the file with the charm, or have an option say where it is",
 }

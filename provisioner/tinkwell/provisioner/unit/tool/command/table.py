@@ -78,6 +78,7 @@ TOOLS: Mapping[str, Tool] = {
     "relation-list": Tool(relation.LIST, relation.members),
     "relation-model-get": Tool(relation.MODEL, relation.model),
     "relation-set": Tool(relation.SET, relation.change),
+    "resource-get": Tool(other.RESOURCE, other.resource),
     "secret-add": Tool(secret.ADD, secret.add),
     "secret-get": Tool(secret.GET, secret.get),
     "secret-grant": Tool(secret.GRANT, secret.grant),

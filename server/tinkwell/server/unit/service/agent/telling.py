@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from tinkwell.core import errors
 from tinkwell.core.unit import limit, name
@@ -86,7 +86,8 @@ class Telling:
     async def append(self, unit_id: str, lines: Sequence[NewLine], *, lease_token: int, actor: str) -> int:
         """Add lines to a unit's log, and return how many were accepted: one that is there is left as it is.
 
-        Lines beyond the limit are left out. Raises `errors.InvalidField`, `errors.NotFound` and `errors.LeaseLost`.
+        Lines beyond the limit are left out. Raises `errors.NotFound`, `errors.LeaseLost`, and `errors.InvalidField`,
+        also for lines of attempts that the unit has not had.
         """
         unit_id = parse.parse_uuid("unit_id", unit_id)
         fence.parse_token(lease_token)
@@ -100,6 +101,7 @@ class Telling:
         async def work(transaction: Transaction) -> None:
             transaction.changed = False
             await self._hold(transaction, unit_id, lease_token)
+            _check_attempts(lines, await told.attempts(transaction, unit_id, {line.ordinal for line in kept}))
             await told.append(transaction, unit_id, kept)
 
         if kept:
@@ -127,12 +129,15 @@ class Telling:
         raise errors.NotFound("BAG", f"of {owner} in relation {relation}")
 
     async def fetch_charm(self, digest: str, *, lease_token: int) -> AsyncGenerator[bytes, None]:
-        """Yield a charm's package in parts. Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`."""
+        """Yield a charm's package in parts, to whom a unit of it is held by.
+
+        Raises `errors.InvalidField`, `errors.LeaseLost`, and `errors.NotFound` for all other charms.
+        """
         digest = parse.parse_text("digest", digest, max_bytes=_MAX_DIGEST_BYTES)
         found = await hold.find_lease(self._database.fetch, fence.parse_token(lease_token))
         if found is None or not found.is_live:
             raise errors.LeaseLost(lease_token)
-        if not await reading.has_charm(self._database.fetch, digest):
+        if not await reading.holds_charm(self._database.fetch, found.id, digest):
             raise errors.NotFound("CHARM", digest)
         async with contextlib.aclosing(reading.package(self._database, digest)) as parts:
             async for part in parts:
@@ -144,6 +149,9 @@ class Telling:
             raise errors.NotFound("UNIT", unit_id)
         held = await hold.read(transaction, unit_id, lease_token=lease_token)
         fence.check_end(held, lease_token)
+        if held.is_dead:
+            # It was removed by force: nothing is to be heard of it any more.
+            raise errors.NotFound("UNIT", unit_id)
         return held
 
 
@@ -166,6 +174,18 @@ def _check_status(status: Status | None, application_status: Status | None, work
             checks.refuse(f"{field}.message", f"must be text of at most {_MAX_MESSAGE_CHARACTERS:,} characters")
     if workload_version:
         checks.take(parse.parse_text, "workload_version", workload_version, max_bytes=_MAX_VERSION_BYTES)
+    checks.finish()
+
+
+def _check_attempts(lines: Sequence[NewLine], attempts: Mapping[int, int]) -> None:
+    """Refuse lines of events or attempts that there were none of, of which there might be any number."""
+    checks = check.Checks()
+    for index, line in enumerate(lines):
+        field = parse.child("lines", index)
+        if line.number <= limit.LOG_LINES_PER_EVENT and line.ordinal not in attempts:
+            checks.refuse(f"{field}.ordinal", f"the unit has no event {line.ordinal:,}")
+        elif line.number <= limit.LOG_LINES_PER_EVENT and line.attempt > attempts[line.ordinal]:
+            checks.refuse(f"{field}.attempt", f"event {line.ordinal:,} has had no attempt {line.attempt:,}")
     checks.finish()
 
 

@@ -20,6 +20,8 @@ from tinkwell.server.unit.store.agent import wake
 from tinkwell.server.unit.store.agent.wake import Found, Serving
 
 MAX_STREAMS = 2_000
+# An agent has one, and for a moment another one after a lost connection; nobody is to keep others out.
+MAX_STREAMS_EACH_LEASE = 20
 MAX_BATCH = 1_000
 
 
@@ -154,7 +156,10 @@ class Wakes:
     @contextlib.contextmanager
     def _listening(self, serving: Serving) -> Iterator[_Stream]:
         if len(self._streams) >= MAX_STREAMS:
-            raise errors.LimitReached(f"{MAX_STREAMS} agents listen to this server already; try again")
+            raise errors.LimitReached(f"{MAX_STREAMS:,} agents listen to this server already; try again")
+        if sum(each.serving.lease_id == serving.lease_id for each in self._streams) >= MAX_STREAMS_EACH_LEASE:
+            most = MAX_STREAMS_EACH_LEASE
+            raise errors.LimitReached(f"the agent of this lease listens {most} times already; end some streams")
         stream = _Stream(serving)
         self._streams.add(stream)
         self._is_wanted.set()

@@ -15,6 +15,9 @@ whatever its token, as long as the attempt is the current one.
 after that, by one statement. Who finds only under the unit's lock that it leads begins again, with the application
 locked first.
 
+Many units may end such events at once. Of one server's calls those that lock the same row come one after the other
+before any of them has a transaction (`crowd`), so that they do not keep the sessions of all others.
+
 **After a commit** the unit is looked at once more if that changes what is seen of the unit, beside what it was told and
 its own bags: a phase, a membership, storage, a secret, the time of `update-status`. Else the next event is decided on
 what was seen before the commit; whatever others have changed meanwhile names the unit to its agent, which asks again.

@@ -16,9 +16,10 @@ from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
+from tinkwell.server.unit.service.delivery.crowd import Crowd
 from tinkwell.server.unit.service.delivery.following import Refusal, following
-from tinkwell.server.unit.service.delivery.granting import TRIES
 from tinkwell.server.unit.service.delivery.record import Next
+from tinkwell.server.unit.service.delivery.tries import in_tries
 from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold
@@ -65,6 +66,7 @@ class Committing:
     def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
         self._database = database
         self._reaping = reaping
+        self._crowd = Crowd()
         self._sealing = sealing
 
     async def commit(
@@ -129,22 +131,17 @@ class Committing:
 
     async def _end(self, asked: _Attempt, end: _End, *, is_commit: bool, locks_application: bool, actor: str) -> Next:
         call = _Call(asked, end, is_commit, locks_application)
-        for _ in range(TRIES):
-            try:
-                return await self._once(call, actor=actor)
-            except LookAgain:
-                continue
-        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+        return await in_tries(lambda: self._once(call, actor=actor))
 
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
+        # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
+        event = await hold.find_event(self._database.fetch, call.asked.event_id)
+        if event is None:
+            raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
 
         async def work(transaction: Transaction) -> Next | Refusal:
             transaction.changed = False
-            # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
-            event = await hold.find_event(transaction.fetch, call.asked.event_id)
-            if event is None:
-                raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
             turns[:] = [Turn(transaction, event.unit.unit_id, lease_token=call.asked.lease_token)]
             looked = await _lock(transaction, turns[0], call, event)
             flight = await _flight(transaction, call, looked.loaded)
@@ -154,7 +151,8 @@ class Committing:
                     return refusal
             return await following(turns[0], looked.held, lease_token=call.asked.lease_token, grants=call.asked.grants)
 
-        ended = (await self._database.write(work, actor=actor)).value
+        async with self._crowd.turn(event):
+            ended = (await self._database.write(work, actor=actor)).value
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
         if isinstance(ended, Refusal):

@@ -5,6 +5,7 @@ wrong effects are named at once.
 """
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 
 from tinkwell.core import errors
@@ -226,9 +227,10 @@ def _apply(
 
 
 def _check_size(checks: check.Checks, field: str, data: Mapping[str, str], *, most_bytes: int) -> None:
-    size = sum(len(key.encode()) + len(value.encode(errors="surrogatepass")) for key, value in data.items())
+    # As it is stored, where quotation marks and control characters take more than they are.
+    size = len(json.dumps(dict(data), ensure_ascii=False).encode(errors="surrogatepass"))
     if size > most_bytes:
-        checks.refuse(field, f"there would be {size:,} bytes in all; at most {most_bytes:,} may be")
+        checks.refuse(field, f"there would be {size:,} bytes of JSON in all; at most {most_bytes:,} may be")
 
 
 def _check_ports(checks: check.Checks, given: Effects) -> None:

@@ -5,14 +5,12 @@ from tinkwell.core.value import parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.unit.service.agent.election import Elections
 from tinkwell.server.unit.service.agent.reaping import Reaping
-from tinkwell.server.unit.service.delivery import fence
+from tinkwell.server.unit.service.delivery import fence, tries
 from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
 from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold
 from tinkwell.server.unit.store.delivery import LookAgain
-
-TRIES = 8
 
 
 class _LacksLeader(Exception):
@@ -40,7 +38,7 @@ class Granting:
         unit_id = parse.parse_uuid("unit_id", unit_id)
         fence.parse_token(lease_token)
         looks = elects = True
-        for _ in range(TRIES):
+        for _ in range(tries.TRIES):
             try:
                 return await self._once(unit_id, lease_token, looks=looks, elects=elects, actor=actor)
             except _LacksLeader as lacks:
@@ -51,7 +49,7 @@ class Granting:
                 elects = await self._elections.hold(awaits.application_id, actor=actor)
             except LookAgain:
                 continue
-        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+        raise tries.lost_race()
 
     async def _once(self, unit_id: str, lease_token: int, *, looks: bool, elects: bool, actor: str) -> Next:
         turn: Turn | None = None

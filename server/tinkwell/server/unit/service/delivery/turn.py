@@ -143,10 +143,9 @@ class Turn:
         return await self._answer_task(loaded, task) if task is not None else None
 
     async def _retry_lost(self, loaded: Loaded, flight: EventRow, agent: Agent) -> Next:
-        if flight.lease_token == delivery.HANDED_BACK:
-            return await self._retry(loaded, flight, agent, is_lost=flight.is_lost)
-        if not flight.is_lost:
-            return await self._retry(loaded, flight, agent, is_lost=True)
+        is_handed_back = flight.lease_token == delivery.HANDED_BACK
+        if is_handed_back or not flight.is_lost:
+            return await self._retry(loaded, flight, agent, is_lost=flight.is_lost or not is_handed_back)
         # Whatever ends it from outside may do so each time: somebody has to look.
         message = "its attempt was lost, for the second time in a row"
         return NoEvent(Why.IN_ERROR, await self.fail(loaded, flight, message=message))

@@ -8,6 +8,7 @@ from tinkwell.core.unit import name as names
 from tinkwell.core.unit.kinds import EventState, Life
 from tinkwell.core.unit.record import Unit
 from tinkwell.server.database.database import Database, Transaction
+from tinkwell.server.unit.service.delivery.tries import in_tries
 from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.reap import Reap
@@ -15,8 +16,6 @@ from tinkwell.server.unit.service.request.removing import missing
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import unit
-
-_TRIES = 5
 
 
 class UnitRequest(StrEnum):
@@ -87,12 +86,7 @@ class Resolving:
                 raise missing(named.name)
             return await work(transaction, found)
 
-        for _ in range(_TRIES):
-            try:
-                return (await self._database.write(locked, actor=actor)).value
-            except delivery.LookAgain:
-                continue
-        raise errors.LostRace(f"unit {named.name} is being changed all the time; try again")
+        return (await in_tries(lambda: self._database.write(locked, actor=actor))).value
 
 
 def _check_request(found: Unit) -> None:

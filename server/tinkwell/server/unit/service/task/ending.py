@@ -17,8 +17,8 @@ from tinkwell.server.secret.service.operations import SecretService
 from tinkwell.server.unit.service.agent.reaping import Reaping
 from tinkwell.server.unit.service.delivery import effects, fence
 from tinkwell.server.unit.service.delivery.following import Refusal, following
-from tinkwell.server.unit.service.delivery.granting import TRIES
 from tinkwell.server.unit.service.delivery.record import Next
+from tinkwell.server.unit.service.delivery.tries import in_tries
 from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import hold
@@ -72,12 +72,7 @@ class TaskEnding:
         have its effects: it has FAILED then.
         """
         call = _parse(_Call(task_id, outcome, given, lease_token, grants=not is_last), attempt)
-        for _ in range(TRIES):
-            try:
-                return await self._once(call, actor=actor)
-            except LookAgain:
-                continue
-        raise errors.LostRace("the unit, or what it is related to, changes all the time; try again")
+        return await in_tries(lambda: self._once(call, actor=actor))
 
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []

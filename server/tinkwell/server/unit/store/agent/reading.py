@@ -1,4 +1,8 @@
-"""What an agent reads beside its grants: others' bags, as far as the unit may, and the packages of charms."""
+"""What an agent reads beside its grants: others' bags, as far as the unit may, and the packages of charms.
+
+It reads for units that it holds alone. A token that was followed by another one is none any more, also where the event
+that was granted under it has not been taken over.
+"""
 
 import json
 from collections.abc import AsyncGenerator
@@ -6,15 +10,21 @@ from collections.abc import AsyncGenerator
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.store.agent.own import Bag
 
-# The event, or the task, must be in flight under the caller's lease; from there it goes to the relation that the unit
-# is in, as long as its relation-broken is not committed.
-_MINE = """
+# The event, or the task, must be in flight under the caller's lease, which holds its unit.
+RUNNING = """
+    SELECT e.unit_id
+      FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+             UNION ALL
+            SELECT unit_id FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2) e
+      JOIN unit h ON h.id = e.unit_id
+      JOIN lease l ON l.id = h.lease_id AND l.token = $2
+"""
+# From there it goes to the relation that the unit is in, as long as its relation-broken is not committed.
+_MINE = f"""
     WITH mine AS (
         SELECT u.id AS unit_id, u.namespace, u.name, u.application_id, a.name AS application, o.name AS other,
                r.id AS relation_id, r.is_peer, u.number IS NOT DISTINCT FROM a.leader AS leads
-          FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
-                 UNION ALL
-                SELECT unit_id FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2) e
+          FROM ({RUNNING}) e
           JOIN unit u ON u.id = e.unit_id
           JOIN application a ON a.id = u.application_id
           JOIN relation r ON r.namespace = u.namespace AND r.number = $3
@@ -24,7 +34,7 @@ _MINE = """
          WHERE NOT EXISTS (SELECT FROM unit_relation t
                             WHERE t.unit_id = u.id AND t.relation_id = r.id AND t.is_broken)
     )
-"""
+"""  # noqa: S608
 # Its own; its own application's if that is a peer, or it leads; of the other side the application's, and the bags of
 # members, also of those that have left and that a unit was told of; of its siblings, those that it was told of.
 READ = f"""
@@ -44,11 +54,11 @@ READ = f"""
                                    WHERE t.unit_id = m.unit_id AND t.relation_id = m.relation_id
                                      AND t.member_id = s.id AND NOT t.is_older)))
 """  # noqa: S608
-RUNS = """
-    SELECT CAST(unit_id AS text) AS unit_id FROM unit_event
-     WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
-     UNION ALL
-    SELECT CAST(unit_id AS text) FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
+RUNS = f"SELECT CAST(r.unit_id AS text) AS unit_id FROM ({RUNNING}) r"  # noqa: S608
+# What a unit runs, and what it is to run from its next `upgrade-charm` on.
+HOLDS_CHARM = """
+    SELECT EXISTS (SELECT FROM unit u JOIN application a ON a.id = u.application_id
+                    WHERE u.lease_id = $1::text::uuid AND $2 IN (u.charm, a.charm)) AS is_held
 """
 _CHUNK = """
     SELECT k.data FROM charm c LEFT JOIN charm_chunk k ON k.charm_id = c.id AND k.number = $2 WHERE c.digest = $1
@@ -69,9 +79,10 @@ async def bag(fetch: Fetch, event_id: str, *, lease_token: int, relation: int, o
     return Bag(owner, json.loads(row["data"]) if row["data"] else {}, row["version"] or 0)
 
 
-async def has_charm(fetch: Fetch, digest: str) -> bool:
-    """Return whether there is a charm with a digest."""
-    return bool(await fetch("SELECT id FROM charm WHERE digest = $1", digest))
+async def holds_charm(fetch: Fetch, lease_id: str, digest: str) -> bool:
+    """Return whether a unit that is held under a lease runs the charm with a digest, or is to run it."""
+    found = await fetch(HOLDS_CHARM, lease_id, digest)
+    return bool(found[0]["is_held"])
 
 
 async def package(database: Database, digest: str) -> AsyncGenerator[bytes, None]:

@@ -1,7 +1,7 @@
 """What a unit tells beside its events, and which stays whatever becomes of these: its status, and lines of its log."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tinkwell.server.database.database import Transaction
 
@@ -34,6 +34,9 @@ _APPEND = """
      ORDER BY given.place
         ON CONFLICT DO NOTHING
 """
+_ATTEMPTS = """
+    SELECT ordinal, attempt FROM unit_event WHERE unit_id = $1::text::uuid AND ordinal = ANY ($2::bigint[])
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,12 @@ async def set_status(
 async def set_application_status(transaction: Transaction, application_id: str, name: str, message: str) -> None:
     """Write what the leader says of its application, which is locked."""
     await transaction.fetch(_APPLICATION_STATUS, application_id, name, message)
+
+
+async def attempts(transaction: Transaction, unit_id: str, ordinals: Collection[int]) -> Mapping[int, int]:
+    """Return how many attempts there were at events of a unit; those that it has not, or not any more, are left out."""
+    found = await transaction.fetch(_ATTEMPTS, unit_id, list(ordinals))
+    return {row["ordinal"]: row["attempt"] for row in found}
 
 
 async def append(transaction: Transaction, unit_id: str, lines: Sequence[NewLine]) -> None:

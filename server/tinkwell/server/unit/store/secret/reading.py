@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 from tinkwell.server.database.database import Fetch
+from tinkwell.server.unit.store.agent.reading import RUNNING
 from tinkwell.server.unit.store.secret.access import may_read, owns
 
 # By its name, or else by the label that the unit, or it as its owner, has for it.
 READ = f"""
     SELECT CAST(s.id AS text) AS id, s.name, v.revision
-      FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
-             UNION ALL
-            SELECT unit_id FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2) e
+      FROM ({RUNNING}) e
       JOIN unit u ON u.id = e.unit_id JOIN application a ON a.id = u.application_id
       JOIN secret s ON s.namespace = u.namespace
        AND CASE WHEN $3 <> '' THEN s.name = $3

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
-from tinkwell.client.unit.grant import Grant, NoEvent, SecretContent
+from tinkwell.client.unit.agent.grant import Grant, NoEvent, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind

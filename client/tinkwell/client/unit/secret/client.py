@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from tinkwell.api.v1 import secret_service_pb2 as pb
 from tinkwell.api.v1 import secret_service_pb2_grpc
 from tinkwell.client import call
-from tinkwell.client.unit.secret_model import RevealedSecret, Secret, read
+from tinkwell.client.unit.secret.model import RevealedSecret, Secret, read
 from tinkwell.client.value import field
 from tinkwell.client.watch import informer as informers
 from tinkwell.client.watch import service

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Iterable
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.api.v1 import unit_service_pb2_grpc
 from tinkwell.client import call, errors
-from tinkwell.client.unit import effect_message, message, secret_message
-from tinkwell.client.unit.grant import Grant, NoEvent, SecretContent
+from tinkwell.client.unit import message
+from tinkwell.client.unit.agent import effect_message, secret_message
+from tinkwell.client.unit.agent.grant import Grant, NoEvent, SecretContent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.value import field, output
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome

@@ -7,7 +7,7 @@ from google.protobuf import timestamp_pb2
 
 from tinkwell.api.v1 import secret_service_pb2
 from tinkwell.api.v1 import unit_service_pb2 as pb
-from tinkwell.client.unit.grant import GrantedSecret, SecretContent, SecretReader
+from tinkwell.client.unit.agent.grant import GrantedSecret, SecretContent, SecretReader
 from tinkwell.client.value import field
 from tinkwell.client.value.enumeration import Enumeration
 from tinkwell.core.unit.effect import (

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from tinkwell.api.v1 import application_service_pb2, unit_service_pb2
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import errors
-from tinkwell.client.unit import message, secret_message, task
+from tinkwell.client.unit import message, task
+from tinkwell.client.unit.agent import secret_message
+from tinkwell.client.unit.agent.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
 from tinkwell.client.unit.event import UnitEvent
-from tinkwell.client.unit.grant import Grant, GrantedRelation, Leadership, NoEvent, NoEventReason
 from tinkwell.client.unit.model import OpenPort
 from tinkwell.client.value import field, shape
 from tinkwell.client.value.enumeration import Enumeration

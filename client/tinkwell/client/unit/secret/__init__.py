@@ -1,0 +1,1 @@
+"""Secrets, for users of the client."""

@@ -1,0 +1,156 @@
+"""One storm: an unmodified charm of ops in real processes, to which things happen that are drawn from a seed.
+
+found = await storm(client, path, seed=7)
+assert found.differences == []
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ops
+from ruamel.yaml import YAML
+
+from support import tiny_charm
+from support.ops_storm.recorder import Recorder
+from support.ops_storm.replay import Replay
+from support.unit_agent import charm as scripts
+from support.waiting import eventually
+from tinkwell.client import Client, errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.core.charm import package
+from tinkwell.provisioner.unit import agent
+
+DEADLINE_SECONDS = 300.0
+_PG = """\
+name: pg
+provides:
+  db: {interface: postgresql}
+"""
+_JOINED = "#!/bin/sh\nrelation-set dsn=pg://$JUJU_UNIT_NAME\n"
+_DEFERRED = ("", "config_changed", "config_changed,update_status", "db_relation_created", "secret_changed")
+
+
+@dataclass(slots=True)
+class Found:
+    """How many events were played twice, by their names, and where both ends differ."""
+
+    events: dict[str, int] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+
+
+async def storm(client: Client, path: Path, *, seed: int, steps: int = 8) -> Found:
+    """Let it happen, and play all of it once more."""
+    chance = random.Random(f"ops {seed}")
+    recorder = Recorder(client.units)
+    async with _serving(client, recorder, path):
+        files = package.pack(tiny_charm.packed())
+        await client.applications.deploy("tiny", files, units=chance.randrange(1, 3), anywhere=True)
+        await client.applications.deploy("pg", scripts(_PG, **{"db-relation-joined": _JOINED}), anywhere=True)
+        await _rest(client)
+        for _ in range(steps):
+            with contextlib.suppress(errors.Error):
+                await chance.choice(_requests(client, chance))()
+            if chance.random() < 0.6:
+                await _rest(client)
+        for name in ("tiny", "pg"):
+            await client.applications.remove(name)
+        await eventually(lambda: _is_gone(client), deadline_seconds=DEADLINE_SECONDS)
+    assert not recorder.failed, recorder.failed
+    return _play(recorder)
+
+
+def _play(recorder: Recorder) -> Found:
+    found, replays = Found(), dict[str, Replay]()
+    for attempt in recorder.committed:
+        grant = attempt.grant
+        replay = replays.setdefault(grant.unit_id, _replay())
+        what = f"task {grant.task.name}" if grant.task is not None else grant.event.name
+        found.events[what] = found.events.get(what, 0) + 1
+        found.differences += [f"{grant.unit} #{grant.event.ordinal} {what}: {each}" for each in replay.play(attempt)]
+    return found
+
+
+def _replay() -> Replay:
+    texts = {name: _yaml(name) for name in ("metadata", "actions", "config")}
+    return Replay(_charm(), texts["metadata"], actions=texts["actions"], config=texts["config"])
+
+
+def _yaml(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load(tiny_charm.FOLDER / f"{name}.yaml")
+    return found
+
+
+def _charm() -> type[ops.CharmBase]:
+    spec = importlib.util.spec_from_file_location("tiny_charm_of_ops", tiny_charm.FOLDER / "src/charm.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: type[ops.CharmBase] = module.Tiny
+    return found
+
+
+def _requests(client: Client, chance: random.Random) -> list[Callable[[], Awaitable[object]]]:
+    applications = client.applications
+    unit = f"tiny/{chance.randrange(3)}"
+    config = {"workers": chance.randrange(9), "defer": chance.choice(_DEFERRED)}
+    return [
+        lambda: applications.relate("tiny:db", "pg:db"),
+        lambda: applications.relate("tiny:db", "pg:db"),
+        lambda: applications.unrelate("tiny", "pg"),
+        lambda: applications.set_config("tiny", config),
+        lambda: applications.set_config("tiny", config),
+        lambda: applications.add_units(chance.choice(["tiny", "pg"]), anywhere=True),
+        lambda: applications.remove_unit(unit),
+        lambda: applications.collect_metrics(unit),
+        lambda: applications.run(unit, "backup", target="/srv"),
+    ]
+
+
+@contextlib.asynccontextmanager
+async def _serving(client: Client, recorder: Recorder, path: Path) -> AsyncIterator[None]:
+    """Serve units, one at a time, so that nobody else writes a bag while an event runs that sees it."""
+    keeper = Keeper(client.work, owner="storm", engine="storm")
+    running = agent.Agent(
+        api=recorder,
+        storages=lambda namespace: _storages(client, namespace),
+        history=_history,
+        lease=keeper,
+        path=path / "units",
+        machines=_no_machines,
+        concurrency=1,
+    )
+    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            assert isinstance(result, asyncio.CancelledError), result
+
+
+async def _rest(client: Client) -> None:
+    await client.applications.settled("tiny", "pg", timeout_seconds=DEADLINE_SECONDS)
+
+
+async def _is_gone(client: Client) -> bool:
+    return [each async for each in client.applications.list()] == []
+
+
+async def _storages(client: Client, namespace: str) -> frozenset[str]:
+    return frozenset([each.name async for each in client.applications.storages(namespace=namespace)])
+
+
+async def _history() -> str:
+    return "storm"
+
+
+async def _no_machines() -> frozenset[str]:
+    return frozenset()
