@@ -4,9 +4,11 @@ Stored states and what was deferred go from one event of a unit to the next by w
 the agent does: so a notice that one of them loses, or hears in another order, shows.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
+from unittest import mock
 
 import ops
 from ops import testing
@@ -15,8 +17,9 @@ from scenario.state import _Event
 from support.ops_storm.recorder import Attempt
 from tinkwell.client import UnitStatus
 from tinkwell.client.unit.agent.grant import GrantedRelation, GrantedSecret
+from tinkwell.client.unit.model import OpenPort
 from tinkwell.core.unit import name
-from tinkwell.core.unit.kinds import EventKind
+from tinkwell.core.unit.kinds import EventKind, TaskState
 
 # What an agent writes into each bag by itself, as Juju does.
 _ADDRESSES = frozenset({"private-address", "ingress-address", "egress-subnets"})
@@ -42,10 +45,19 @@ class Replay:
         self._deferred: Any = ()
 
     def play(self, attempt: Attempt) -> list[str]:
-        """Play an attempt, and return in which ways it differs, as sentences. Raises what `ops.testing` refuses."""
+        """Play an attempt, and return in which ways it differs, as sentences. Raises what `ops.testing` refuses.
+
+        A task that has not succeeded has left nothing, and is not played.
+        """
         grant = attempt.grant
+        if attempt.outcome is not None and attempt.outcome.state is not TaskState.SUCCEEDED:
+            return []
         relations = {each.number: _relation(each, attempt) for each in grant.relations}
         secrets = {each.id: made for each in grant.secrets if (made := _secret(each, attempt)) is not None}
+        for id_, revision in attempt.contents:
+            if not revision:
+                content = {**attempt.contents[id_, revision]}
+                secrets[id_] = testing.Secret(content, id=f"secret:{id_}")
         storages = {each: _storage(each) for each, is_attached in grant.storages.items() if is_attached}
         if grant.event.storage:
             storages.setdefault(grant.event.storage, _storage(grant.event.storage))
@@ -63,13 +75,16 @@ class Replay:
             storages=storages.values(),
             secrets=secrets.values(),
             leader=grant.leadership.leads,
-            opened_ports={testing.Port(each.number or None, protocol=each.protocol) for each in grant.ports},  # type: ignore[arg-type]
+            opened_ports=[_port(each) for each in grant.ports],
             unit_status=_status(grant.status),
             stored_states=self._stored,
             deferred=self._deferred,
         )
         event = _event(context, attempt, relations, secrets, storages)
-        after = context.run(event, before)
+        # What an application has changed comes without a unit, which the checks of ops.testing do not know.
+        unchecked = {"SCENARIO_SKIP_CONSISTENCY_CHECKS": "1"} if _is_of_application(attempt) else {}
+        with mock.patch.dict(os.environ, unchecked):
+            after = context.run(event, before)
         self._stored, self._deferred = after.stored_states, after.deferred
         return [*_differences(attempt, before, after)]
 
@@ -102,8 +117,14 @@ def _event(context: Any, attempt: Attempt, relations: Any, secrets: Any, storage
         return getattr(context.on, kind)(secrets[event.secret.id], **revision)
     if event.storage:
         return getattr(context.on, kind)(storages[event.storage])
-    # It is the only one that there is no function for.
-    return _Event(kind) if event.kind is EventKind.LEADER_SETTINGS_CHANGED else getattr(context.on, kind)()
+    # There is no function for what ops deprecates.
+    make = getattr(context.on, kind, None)
+    return make() if make is not None else _Event(kind)
+
+
+def _is_of_application(attempt: Attempt) -> bool:
+    event = attempt.grant.event
+    return event.kind is EventKind.RELATION_CHANGED and event.relation is not None and not event.relation.unit
 
 
 def _relation(given: GrantedRelation, attempt: Attempt) -> Any:
@@ -111,8 +132,7 @@ def _relation(given: GrantedRelation, attempt: Attempt) -> Any:
     units = set(given.members)
     if about is not None and about.number == given.number:
         # Without a unit it would take any that is there: what an application has changed can only be told without them.
-        is_of_application = attempt.grant.event.kind is EventKind.RELATION_CHANGED and not about.unit
-        units = set() if is_of_application else units | ({about.unit} if about.unit else set())
+        units = set() if _is_of_application(attempt) else units | ({about.unit} if about.unit else set())
     bags = {name.number_of(unit): {**attempt.bags.get((given.number, unit), {})} for unit in units}
     own: dict[str, Any] = {"local_unit_data": {**given.own.data}}
     own["local_app_data"] = {**given.own_application.data} if given.own_application is not None else {}
@@ -142,6 +162,12 @@ def _secret(given: GrantedSecret, attempt: Attempt) -> Any:
         owner=owner,
         label=given.label or None,
     )
+
+
+def _port(port: OpenPort) -> testing.Port:
+    if port.protocol == "icmp":
+        return testing.ICMPPort()
+    return (testing.TCPPort if port.protocol == "tcp" else testing.UDPPort)(port.number)
 
 
 def _storage(instance: str) -> testing.Storage:
