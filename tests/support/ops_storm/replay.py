@@ -82,7 +82,8 @@ class Replay:
         )
         event = _event(context, attempt, relations, secrets, storages)
         # What an application has changed comes without a unit, which the checks of ops.testing do not know.
-        unchecked = {"SCENARIO_SKIP_CONSISTENCY_CHECKS": "1"} if _is_of_application(attempt) else {}
+        unchecked = {"SCENARIO_SKIP_CONSISTENCY_CHECKS": "1", "JUJU_REMOTE_UNIT": ""}
+        unchecked = unchecked if _is_of_application(attempt) else {}
         with mock.patch.dict(os.environ, unchecked):
             after = context.run(event, before)
         self._stored, self._deferred = after.stored_states, after.deferred
