@@ -62,9 +62,9 @@ def die(folder: Path, point: Point, event: str) -> None:
 
     match point:
         case Point.GRANT:
-            _kill_after(made, "next_event" if number == 0 else "commit", lambda: made.state.done == number)
+            kill_after(made, "next_event" if number == 0 else "commit", lambda: made.state.done == number)
         case Point.COMMIT:
-            _kill_after(made, "commit", lambda: made.state.done == number + 1)
+            kill_after(made, "commit", lambda: made.state.done == number + 1)
         case Point.BEFORE_OUTCOME | Point.AFTER_OUTCOME | Point.ANSWER | Point.AMID_OUTCOME:
             _kill_at_outcome(point, number)
         case Point.HANDLER:
@@ -101,7 +101,7 @@ def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _kill_after(made: UnitServer, name: str, is_time: Callable[[], bool]) -> None:
+def kill_after(made: UnitServer, name: str, is_time: Callable[[], bool]) -> None:
     """Die when a call of the server has taken effect and has not answered."""
     original: Callable[..., Any] = getattr(made, name)
 

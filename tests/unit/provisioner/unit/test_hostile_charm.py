@@ -1,0 +1,113 @@
+"""Charms that misbehave: their event ends as it should, and the agent goes on with the next one."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from support.unit_server import UnitServer
+from support.waiting import eventually
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.core.charm.package import NewFile
+from tinkwell.core.unit import limit
+from tinkwell.provisioner.unit import agent, script
+
+DEADLINE_SECONDS = 60.0
+PYTHON = "#!/usr/bin/env python3\n"
+
+
+async def _no_machines() -> frozenset[str]:
+    return frozenset()
+
+
+@contextlib.asynccontextmanager
+async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
+    keeper = Keeper(server, owner="o", engine="e")
+    running = agent.Agent(
+        api=server,
+        storages=server.storages_in,
+        history=server.history,
+        lease=keeper,
+        path=path / "units",
+        machines=_no_machines,
+    )
+    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _server(text: str) -> UnitServer:
+    """Make a server whose charm has one hook, and no other program for what comes after it."""
+    server = UnitServer(["install", "start"], {})
+    manifest = NewFile("metadata.yaml", b"name: web\nsummary: a\ndescription: b\n")
+    server.deploy([manifest, NewFile("hooks/install", (PYTHON + text).encode(), True)])
+    return server
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os\nos._exit(0)\n",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(0.3,)).start()\n",
+        "import os\nos.closerange(0, 256)\n",
+        "import os\nos.write(1, b'x' * 3_000_000)\n",
+        "import os\nos.write(1, b'\\xff\\x00' * 1000 + b'\\n')\n",
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(30)\n",
+    ],
+    ids=["_exit", "threads", "closes its files", "one long line", "no text", "leaves a daemon"],
+)
+async def test_what_succeeds_in_its_own_way_is_a_success(tmp_path: Path, text: str) -> None:
+    server = _server(text)
+    async with _agent(server, tmp_path):
+        await eventually(lambda: server.is_over, deadline_seconds=DEADLINE_SECONDS)
+    assert server.state.committed == [("install", 1), ("start", 1)]
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("import os\nos._exit(3)\n", "exit 3"),
+        ("raise ValueError('no')\n", "exit 1"),
+        ("import os\nos.close(2)\nos.abort()\n", ""),
+    ],
+    ids=["_exit", "raises", "aborts"],
+)
+async def test_what_fails_in_its_own_way_is_a_failure_or_lost(tmp_path: Path, text: str, reason: str) -> None:
+    server = _server(text)
+    async with _agent(server, tmp_path):
+        await eventually(
+            lambda: bool(server.state.failures) or server.state.lost > 1, deadline_seconds=DEADLINE_SECONDS
+        )
+    assert not server.state.committed
+    assert server.state.failures == ([reason] if reason else [])
+
+
+async def test_who_ignores_being_asked_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "TERM_SECONDS", 0.2)
+    server = _server("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)\n")
+    server.timeout_seconds = 1.0
+    async with _agent(server, tmp_path):
+        await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
+    assert server.state.failures == ["it took longer than 1 s, and was ended"]
+
+
+async def test_of_endless_lines_the_first_are_kept(tmp_path: Path) -> None:
+    server = _server("for _ in range(30_000):\n    print('more')\n")
+    async with _agent(server, tmp_path):
+        await eventually(lambda: server.is_over, deadline_seconds=DEADLINE_SECONDS)
+    assert len(server.state.lines) == limit.LOG_LINES_PER_EVENT
+
+
+async def test_a_state_that_is_no_file_any_more_fails_the_event(tmp_path: Path) -> None:
+    server = _server("import os\nos.mkfifo('.unit-state.db')\n")
+    async with _agent(server, tmp_path):
+        await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
+    assert server.state.failures == [
+        "the state of the charm is not as it should be: .unit-state.db is no plain file any more"
+    ]
