@@ -4,14 +4,16 @@ Stored states and what was deferred go from one event of a unit to the next by w
 the agent does: so a notice that one of them loses, or hears in another order, shows.
 """
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest import mock
 
 import ops
 from ops import testing
+from scenario._runtime import Runtime
 from scenario.state import _Event
 
 from support.ops_storm.recorder import Attempt
@@ -29,8 +31,8 @@ _STATUSES: Mapping[str, Any] = {
     "maintenance": testing.MaintenanceStatus,
     "waiting": testing.WaitingStatus,
 }
-# Ids of secrets are drawn by each side for itself, and so are the numbers of events.
-_SECRET = re.compile(r"secret:[0-9a-v]{20}")
+# Ids of secrets are drawn by each side for itself, there of more letters, and so are the numbers of events.
+_SECRET = re.compile(r"secret:[0-9a-z]{20}")
 _NUMBER = re.compile(r"\[\d+\]")
 
 
@@ -81,10 +83,7 @@ class Replay:
             deferred=self._deferred,
         )
         event = _event(context, attempt, relations, secrets, storages)
-        # What an application has changed comes without a unit, which the checks of ops.testing do not know.
-        unchecked = {"SCENARIO_SKIP_CONSISTENCY_CHECKS": "1", "JUJU_REMOTE_UNIT": ""}
-        unchecked = unchecked if _is_of_application(attempt) else {}
-        with mock.patch.dict(os.environ, unchecked):
+        with _without_unit() if _is_of_application(attempt) else contextlib.nullcontext():
             after = context.run(event, before)
         self._stored, self._deferred = after.stored_states, after.deferred
         return [*_differences(attempt, before, after)]
@@ -121,6 +120,19 @@ def _event(context: Any, attempt: Attempt, relations: Any, secrets: Any, storage
     # There is no function for what ops deprecates.
     make = getattr(context.on, kind, None)
     return make() if make is not None else _Event(kind)
+
+
+@contextlib.contextmanager
+def _without_unit() -> Iterator[None]:
+    """Let an event of a relation come without a unit, as what an application has changed does; ops.testing has none."""
+    right = Runtime._get_event_env
+
+    def environment(*arguments: Any, **named: Any) -> dict[str, str]:
+        return {**right(*arguments, **named), "JUJU_REMOTE_UNIT": ""}
+
+    unchecked = mock.patch.dict(os.environ, {"SCENARIO_SKIP_CONSISTENCY_CHECKS": "1"})
+    with unchecked, mock.patch.object(Runtime, "_get_event_env", environment):
+        yield
 
 
 def _is_of_application(attempt: Attempt) -> bool:
