@@ -168,13 +168,17 @@ def _secret(given: GrantedSecret, attempt: Attempt) -> Any:
     owner: Any = None
     if given.owner == attempt.grant.unit or given.owner == attempt.grant.application:
         owner = "unit" if "/" in given.owner else "app"
-    return testing.Secret(
+    made = testing.Secret(
         tracked_content={**attempt.contents.get((given.id, given.tracked), latest)},
         latest_content={**latest},
         id=f"secret:{given.id}",
         owner=owner,
         label=given.label or None,
     )
+    # It counts from 1, whatever there was before.
+    object.__setattr__(made, "_latest_revision", given.latest)
+    object.__setattr__(made, "_tracked_revision", given.tracked or given.latest)
+    return made
 
 
 def _port(port: OpenPort) -> testing.Port:
