@@ -1,8 +1,10 @@
-"""Everything at once: starts Tinkwell, and shows each command and what comes of it, in three acts.
+"""Everything at once: starts Tinkwell, and shows each command and what comes of it, in four acts.
 
     1  two machines are installed by a workflow, with each event
     2  a release puts a role, a database and a file on top, is changed, and is removed
     3  two charms are related, scaled, touched and parted, with what each unit is told
+    4  two charms that were written for Juju are related through a secret; where `ops` cannot be installed, as without a
+       network, two charms in Python are
 
 `make demo` runs it. Nothing outlives it: the database is a temporary one, and the "disks" are files in it. Actions run
 in containers where a Docker Engine answers and has or can get a base image ($DEMO_BASE, busybox:stable), and as
@@ -42,6 +44,8 @@ IMAGES = HERE / "images"
 RESOURCES = ROOT / "examples" / "resources"
 PAGE = "examples/charms/page/page.py"
 TEXT = "examples/charms/text"
+LOGIN = "examples/charms/login/login.py"
+OPS = "ops >= 2.23"
 TINKWELL = str(Path(sys.executable).with_name("tinkwell"))
 HARDWARE = [f"examples/demo/hardware/rack1-node{number}.json" for number in ("03", "04")]
 DEVICES = {"device_1": "52:54:00:10:00:03", "device_2": "52:54:00:10:00:04"}
@@ -52,6 +56,8 @@ START_SECONDS = 90
 COMMAND_SECONDS = 60
 WORKFLOW_SECONDS = 150
 SETTLE_SECONDS = 60
+# Agents install what charms of ops need before their first event.
+INSTALL_SECONDS = 300
 STEP_DONE = "demo.step_done"
 
 
@@ -82,6 +88,7 @@ async def main() -> str:
         await workflow_act()
         await release_act(runtime, where)
         await unit_act(where)
+        await secret_act(where)
     return runtime
 
 
@@ -137,7 +144,7 @@ async def unit_act(where: Addresses) -> None:
         await watch.wait_live()
         await run("app", "deploy", "text", TEXT, "--to", "anywhere")
         await run("app", "deploy", "page", PAGE, "--to", "anywhere")
-        async with page_agent():
+        async with agent(PAGE, "page"):
             await show_units(client, watch)
             say("Related, each side is told of the other:")
             await change(client, watch, "app", "relate", "text", "page")
@@ -154,17 +161,65 @@ async def unit_act(where: Addresses) -> None:
     say("Every promise held.")
 
 
+async def secret_act(where: Addresses) -> None:
+    """Have two applications live together through a secret. Raises `DemoFailed`."""
+    problem = await can_install(OPS)
+    async with tinkwell.client.connect(where.grpc) as client:
+        if problem:
+            say(f"Charms of ops are not shown, since ops cannot be installed here: {problem}")
+            say("Two charms in Python share a login by a secret, which nobody else may read:")
+            async with agent(f"{LOGIN}:Login", "login"), agent(f"{LOGIN}:Site", "site"):
+                await share(client, f"{LOGIN}:Login", f"{LOGIN}:Site")
+        else:
+            say("Two charms that were written for Juju share a login by a secret, which nobody else may read:")
+            await share(client, "examples/charms/ops-login", "examples/charms/ops-site")
+    say("Was every unit told of the secret, once and in order?")
+    await run("unit", "audit")
+
+
+async def share(client: Client, login: str, site: str) -> None:
+    """Relate who gives a login away and who needs one, and change the password."""
+    await run("app", "deploy", "login", login, "--to", "anywhere")
+    await run("app", "deploy", "site", site, "--to", "anywhere")
+    await client.applications.settled("login", "site", timeout_seconds=INSTALL_SECONDS)
+    await run("app", "relate", "login", "site")
+    await client.applications.settled("login", "site", timeout_seconds=SETTLE_SECONDS)
+    await run("secret", "list")
+    await run("unit", "run", "site/0", "show", "--wait")
+    say("Another password reaches the other side by itself:")
+    await run("unit", "run", "login/leader", "rotate-now", "--wait")
+    await client.applications.settled("login", "site", timeout_seconds=SETTLE_SECONDS)
+    await run("unit", "run", "site/0", "show", "--wait")
+    await run("task", "list", "site")
+
+
+async def can_install(requirement: str) -> str:
+    """Say what keeps a package from being installed; nothing where it can be."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, requirement]
+        process = await child.start(command, death_signal=signal.SIGTERM, output=log)
+        try:
+            async with asyncio.timeout(COMMAND_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            return f"pip gave no answer within {COMMAND_SECONDS} seconds"
+        finally:
+            await child.stop(process, (signal.SIGTERM,), patience_seconds=COMMAND_SECONDS)
+        lines = written(log.fileno()).strip().splitlines()
+        return "" if process.returncode == 0 else (lines[-1] if lines else "pip failed")[:120]
+
+
 @asynccontextmanager
-async def page_agent() -> AsyncIterator[None]:
-    """Serve the units of the page in the background."""
-    command = [TINKWELL, "unit", "run", PAGE, "--application", "page"]
+async def agent(program: str, application: str) -> AsyncIterator[None]:
+    """Serve the units of an application of a charm in Python in the background."""
+    command = [TINKWELL, "unit", "run", program, "--application", application]
     say(f"$ tinkwell {shlex.join(command[1:])} &")
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
         process = await child.start([*command, "--state-dir", folder], death_signal=signal.SIGTERM, output=log)
         try:
             yield
         except BaseException:
-            say(f"What the agent of the page wrote:\n{written(log.fileno())}")
+            say(f"What the agent of {application} wrote:\n{written(log.fileno())}")
             raise
         finally:
             await child.stop(process, (signal.SIGTERM,), patience_seconds=COMMAND_SECONDS)

@@ -37,15 +37,19 @@ FILL = f"""
       FROM relation_member m JOIN relation_member o USING (relation_id) WHERE o.unit_id <> m.unit_id;
     INSERT INTO storage (namespace, name, kind, number, application_id, unit_id, unit)
     SELECT u.namespace, 'data/' || u.number, 'data', u.number, u.application_id, u.id, u.name FROM unit u;
-    INSERT INTO secret (namespace, name, application_id, unit_id, owner)
-    SELECT u.namespace, left(replace(u.id::text, '-', ''), 20), u.application_id, u.id, u.name FROM unit u;
+    INSERT INTO secret (namespace, name, application_id, unit_id, owner, label)
+    SELECT u.namespace, left(md5(u.id::text), 20), u.application_id, u.id, u.name, 'l' FROM unit u;
     INSERT INTO secret_revision (secret_id, revision) SELECT id, n FROM secret, generate_series(1, 3) n;
     INSERT INTO secret_grant (secret_id, application_id, relation_id)
-    SELECT s.id, s.application_id, e.relation_id FROM secret s JOIN relation_end e USING (application_id);
-    INSERT INTO secret_reader (secret_id, unit_id)
-    SELECT s.id, u.id FROM secret s JOIN unit u USING (application_id);
-    INSERT INTO task (namespace, application_id, unit_id, unit, kind, state, timeout_seconds)
-    SELECT u.namespace, u.application_id, u.id, u.name, 'EXEC', 'SUCCEEDED', 1 FROM unit u, generate_series(1, 3) n;
+    SELECT s.id, s.application_id, r.id FROM secret s JOIN relation r ON r.namespace = s.namespace AND r.number = 1;
+    INSERT INTO secret_reader (secret_id, unit_id, tracked, label)
+    SELECT s.id, u.id, 1, 'm' || s.owner
+      FROM secret s JOIN unit u ON u.application_id = s.application_id AND u.id <> s.unit_id;
+    INSERT INTO task (namespace, application_id, unit_id, unit, kind, name, state, timeout_seconds)
+    SELECT u.namespace, u.application_id, u.id, u.name, 'ACTION', 'a',
+           CASE n WHEN 5 THEN 'PENDING' WHEN 4 THEN 'RUNNING' ELSE 'SUCCEEDED' END, 60
+      FROM unit u, generate_series(1, 5) n;
+    INSERT INTO task_line (task_id, number, line) SELECT id, n, '' FROM task, generate_series(1, 3) n;
     INSERT INTO deferred_notice (unit_id, key, ordinal, event, handler) SELECT id, '', 1, '{{}}', '' FROM unit;
     INSERT INTO unit_log (unit_id, ordinal, attempt, number, level, line) SELECT id, 1, 1, 1, 'INFO', '' FROM unit;
     INSERT INTO workflow (id, template_id, template_name, devices, data, total_actions)

@@ -5,9 +5,9 @@ CharmError
 ├── CannotDefer         this kind of event comes once and is not put off
 ├── NotLeader           only the leader's unit may do this
 ├── NotOwner            another unit, an application or a user owns the secret
-├── NotReadable         the unit may not read this bag, or this secret
+├── NotReadable         the unit may not read this bag
 ├── RelationGone        the relation is broken, so nobody would read what is written into it
-├── SecretMissing       the unit knows no such secret, or it is removed
+├── SecretMissing       there is no such secret, or the unit was not granted it
 ├── StorageMissing      the unit does not have the storage that is asked for
 └── WrongSecret         a secret cannot hold this, or have this label
 
@@ -36,7 +36,7 @@ class NotOwner(CharmError):
 
 
 class NotReadable(CharmError):
-    """The unit may not read this bag, or this secret."""
+    """The unit may not read this bag."""
 
 
 class RelationGone(CharmError):
@@ -44,7 +44,7 @@ class RelationGone(CharmError):
 
 
 class SecretMissing(CharmError):
-    """The unit knows no such secret, or it is removed."""
+    """There is no such secret, or the unit was not granted it."""
 
 
 class StorageMissing(CharmError):

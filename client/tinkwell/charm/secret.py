@@ -169,8 +169,8 @@ class Secrets:
     async def get(self, secret: str, *, refresh: bool = False, label: str | None = None) -> Mapping[str, str]:
         """Read a secret: the newest revision at the first time, and from then on the same one until `refresh`.
 
-        With `label` the unit calls it so from now on, in events and here. Raises `SecretMissing`, and `NotReadable`
-        where the unit was not granted it.
+        With `label` the unit calls it so from now on, in events and here. Raises `SecretMissing`, also where the unit
+        was not granted it.
         """
         found, tracked = self._find(secret), self._tracks(secret)
         if found in self._content and (refresh or not tracked or tracked == self._next(found)):
@@ -201,7 +201,9 @@ class Secrets:
         if (track := self._tracked.get(found)) is not None:
             return track.revision
         given = self._known.get(found)
-        return given.tracked if given is not None else 0
+        if given is None or (given.is_owned and given.tracked not in given.revisions):
+            return 0  # an owner may have removed what it read
+        return given.tracked
 
     def _next(self, secret: str) -> int:
         given = self._known.get(secret)

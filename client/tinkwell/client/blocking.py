@@ -329,6 +329,8 @@ class UnitClient(_Calls[unit.UnitClient]):
     commit = _call(unit.UnitClient.commit)
     fail = _call(unit.UnitClient.fail)
     read_bag = _call(unit.UnitClient.read_bag)
+    read_secret = _call(unit.UnitClient.read_secret)
+    append_task_log = _call(unit.UnitClient.append_task_log)
     set_status = _call(unit.UnitClient.set_status)
     append_logs = _call(unit.UnitClient.append_logs)
     fetch_charm = _iterate(unit.UnitClient.fetch_charm)

@@ -7,7 +7,7 @@ AGENT      what provisioners and agents call while they work, and nothing that p
 
 The table of methods is `tinkwell.server.rpc.access`. Where more than the method decides, the service asks the caller:
 
-    caller.require(access.ADMINS, "RunTask of a command")
+    caller.require(access.ADMINS, "Publish of a reserved name")
 """
 
 import enum
@@ -41,7 +41,7 @@ class Caller:
     role: Role = Role.ADMIN
 
     def require(self, roles: Set[Role], what: str) -> None:
-        """Refuse a caller who has none of the roles. `what` names what he asked for, such as `RunTask of a command`.
+        """Refuse a caller who has none of the roles. `what` names what he asked for, such as `HardwareService.Push`.
 
         Raises `errors.NotAllowed`.
         """

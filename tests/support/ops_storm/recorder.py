@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import Grant, NoEvent, UnitLogLine, UnitStatus, errors
-from tinkwell.client.unit.grant import SecretContent
+from tinkwell.client.unit.agent.grant import SecretContent
+from tinkwell.client.unit.agent.worker import UnitClient
 from tinkwell.client.unit.model import Bag
-from tinkwell.client.unit.worker import UnitClient
 from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind
 
@@ -81,7 +81,8 @@ class Recorder:
         is_lost: bool = False,
         is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        self.failed.append(why)
+        if not (is_lost or is_handed_back):
+            self.failed.append(why)
         how = {"is_lost": is_lost, "is_handed_back": is_handed_back}
         return await self._see(lease_token, await self._units.fail(lease_token, event_id, attempt, why, **how))
 

@@ -14,7 +14,7 @@ from scenario.state import _Event
 
 from support.ops_storm.recorder import Attempt
 from tinkwell.client import UnitStatus
-from tinkwell.client.unit.grant import GrantedRelation, GrantedSecret
+from tinkwell.client.unit.agent.grant import GrantedRelation, GrantedSecret
 from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import EventKind
 

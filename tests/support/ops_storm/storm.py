@@ -19,20 +19,13 @@ from ruamel.yaml import YAML
 from support import tiny_charm
 from support.ops_storm.recorder import Recorder
 from support.ops_storm.replay import Replay
-from support.unit_agent import charm as scripts
 from support.waiting import eventually
 from tinkwell.client import Client, errors
 from tinkwell.client.lease.keeper import Keeper
-from tinkwell.core.charm import package
 from tinkwell.provisioner.unit import agent
 
 DEADLINE_SECONDS = 300.0
-_PG = """\
-name: pg
-provides:
-  db: {interface: postgresql}
-"""
-_JOINED = "#!/bin/sh\nrelation-set dsn=pg://$JUJU_UNIT_NAME\n"
+FOLDERS = {"tiny": tiny_charm.TINY, "vault": tiny_charm.VAULT}
 _DEFERRED = ("", "config_changed", "config_changed,update_status", "db_relation_created", "secret_changed")
 
 
@@ -49,16 +42,17 @@ async def storm(client: Client, path: Path, *, seed: int, steps: int = 8) -> Fou
     chance = random.Random(f"ops {seed}")
     recorder = Recorder(client.units)
     async with _serving(client, recorder, path):
-        files = package.pack(tiny_charm.packed())
-        await client.applications.deploy("tiny", files, units=chance.randrange(1, 3), anywhere=True)
-        await client.applications.deploy("pg", scripts(_PG, **{"db-relation-joined": _JOINED}), anywhere=True)
+        for name, folder in FOLDERS.items():
+            written = tiny_charm.write(path / name, [*tiny_charm.source(folder), *tiny_charm.venv()])
+            await client.applications.deploy(name, written, units=chance.randrange(1, 3), anywhere=True)
         await _rest(client)
+        await client.applications.relate("tiny:db", "vault:db")
         for _ in range(steps):
             with contextlib.suppress(errors.Error):
                 await chance.choice(_requests(client, chance))()
             if chance.random() < 0.6:
                 await _rest(client)
-        for name in ("tiny", "pg"):
+        for name in FOLDERS:
             await client.applications.remove(name)
         await eventually(lambda: _is_gone(client), deadline_seconds=DEADLINE_SECONDS)
     assert not recorder.failed, recorder.failed
@@ -69,30 +63,36 @@ def _play(recorder: Recorder) -> Found:
     found, replays = Found(), dict[str, Replay]()
     for attempt in recorder.committed:
         grant = attempt.grant
-        replay = replays.setdefault(grant.unit_id, _replay())
+        if grant.unit_id not in replays:
+            replays[grant.unit_id] = _replay(FOLDERS[grant.application])
+        replay = replays[grant.unit_id]
         what = f"task {grant.task.name}" if grant.task is not None else grant.event.name
         found.events[what] = found.events.get(what, 0) + 1
         found.differences += [f"{grant.unit} #{grant.event.ordinal} {what}: {each}" for each in replay.play(attempt)]
     return found
 
 
-def _replay() -> Replay:
-    texts = {name: _yaml(name) for name in ("metadata", "actions", "config")}
-    return Replay(_charm(), texts["metadata"], actions=texts["actions"], config=texts["config"])
+def _replay(folder: Path) -> Replay:
+    """Return where units of a charm are played, whose manifest is in one file or in three."""
+    if (whole := folder / "charmcraft.yaml").is_file():
+        return Replay(_charm(folder), _yaml(whole))
+    others = {name: _yaml(folder / f"{name}.yaml") for name in ("actions", "config")}
+    return Replay(_charm(folder), _yaml(folder / "metadata.yaml"), **others)
 
 
-def _yaml(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = YAML(typ="safe").load(tiny_charm.FOLDER / f"{name}.yaml")
+def _yaml(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load(path)
     return found
 
 
-def _charm() -> type[ops.CharmBase]:
-    spec = importlib.util.spec_from_file_location("tiny_charm_of_ops", tiny_charm.FOLDER / "src/charm.py")
+def _charm(folder: Path) -> type[ops.CharmBase]:
+    """Return the only class of a charm's program that is a charm."""
+    spec = importlib.util.spec_from_file_location(f"charm_in_{folder.name}", folder / "src/charm.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: type[ops.CharmBase] = module.Tiny
+    (found,) = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, ops.CharmBase)]
     return found
 
 
@@ -101,15 +101,17 @@ def _requests(client: Client, chance: random.Random) -> list[Callable[[], Awaita
     unit = f"tiny/{chance.randrange(3)}"
     config = {"workers": chance.randrange(9), "defer": chance.choice(_DEFERRED)}
     return [
-        lambda: applications.relate("tiny:db", "pg:db"),
-        lambda: applications.relate("tiny:db", "pg:db"),
-        lambda: applications.unrelate("tiny", "pg"),
+        lambda: applications.relate("tiny:db", "vault:db"),
+        lambda: applications.relate("tiny:db", "vault:db"),
+        lambda: applications.unrelate("tiny", "vault"),
         lambda: applications.set_config("tiny", config),
         lambda: applications.set_config("tiny", config),
-        lambda: applications.add_units(chance.choice(["tiny", "pg"]), anywhere=True),
+        lambda: applications.add_units(chance.choice([*FOLDERS]), anywhere=True),
         lambda: applications.remove_unit(unit),
         lambda: applications.collect_metrics(unit),
         lambda: applications.run(unit, "backup", target="/srv"),
+        lambda: applications.run("vault/leader", "rotate", length=9),
+        lambda: applications.run("vault/leader", "rotate", length=9),
     ]
 
 
@@ -137,7 +139,7 @@ async def _serving(client: Client, recorder: Recorder, path: Path) -> AsyncItera
 
 
 async def _rest(client: Client) -> None:
-    await client.applications.settled("tiny", "pg", timeout_seconds=DEADLINE_SECONDS)
+    await client.applications.settled(*FOLDERS, timeout_seconds=DEADLINE_SECONDS)
 
 
 async def _is_gone(client: Client) -> bool:

@@ -85,9 +85,7 @@ class Units:
         self.calls.append(("read", event_id, secret, revision))
         match secret:
             case "00000000000000000000":
-                raise errors.NotFound("there is no such secret")
-            case "11111111111111111111":
-                raise errors.PermissionDenied("web/0 was not granted it")
+                raise errors.NotFound("it does not exist")
             case _:
                 return SecretContent(id=secret, revision=revision or 4, content={"password": f"r{revision or 4}"})
 

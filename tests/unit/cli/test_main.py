@@ -36,7 +36,7 @@ COMMANDS = {
     },
     "unit": {
         *("list", "status", "add", "remove", "watch", "events", "logs", "deferred", "explain", "audit", "resolve"),
-        *("run", "exec", "prepare-upgrade", "finish-upgrade", "collect-metrics", "attach", "detach"),
+        *("run", "exec", "prepare-upgrade", "finish-upgrade", "collect-metrics", "attach", "detach", "remove-storage"),
     },
     "task": {"list", "show", "cancel"},
     "charm": {"push", "inspect", "list"},

@@ -245,7 +245,11 @@ PAIRS: list[tuple[type, type]] = [
 
 @pytest.mark.parametrize(("asynchronous", "twin"), PAIRS, ids=lambda kind: kind.__name__)
 def test_every_method_has_its_twin_with_the_same_parameters(asynchronous: type, twin: type) -> None:
-    names = {name for name in dir(asynchronous) if not name.startswith("_")} - {"informer", "unit_informer"}
+    names = {name for name in dir(asynchronous) if not name.startswith("_")} - {
+        "informer",
+        "unit_informer",
+        "task_informer",
+    }
     assert {name for name in dir(twin) if not name.startswith("_")} == names
     for name in names - {"watch", "watch_events"}:
         parameters: Any = inspect.signature(getattr(asynchronous, name)).parameters

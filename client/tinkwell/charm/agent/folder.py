@@ -2,7 +2,7 @@
 
 FOLDER/lock         held by the agent that uses the folder
 FOLDER/engine       the name under which the server knows the agent, also after a restart
-FOLDER/outcomes     what handlers have done, until the server knows (`client.unit.outcome`)
+FOLDER/outcomes     what handlers have done, until the server knows (`client.unit.agent.outcome`)
 FOLDER/storage      NAMESPACE/data/0: the content of storages
 """
 

@@ -73,7 +73,7 @@ class Granted:
             raise errors.NotReadable(error.message) from error
 
     async def read_secret(self, secret: str, revision: int) -> SecretRead:
-        """Return a revision of a secret. Raises `SecretMissing`, and `NotReadable`."""
+        """Return a revision of a secret. Raises `SecretMissing`."""
         event_id = self._grant.event.id
 
         async def read(token: int) -> SecretContent:
@@ -82,9 +82,7 @@ class Granted:
         try:
             found = await until_answered(lambda: self._lease.under(read), what="read a secret")
         except client_errors.NotFound as error:
-            raise errors.SecretMissing(error.message) from error
-        except client_errors.PermissionDenied as error:
-            raise errors.NotReadable(error.message) from error
+            raise errors.SecretMissing(f"{error.message}, or {self._grant.unit} was not granted it") from error
         return SecretRead(id=found.id, revision=found.revision, content=found.content)
 
     def log_task(self, text: str) -> None:

@@ -78,6 +78,8 @@ class Host:
         self._unit_id = unit_id
         self._is_awake = asyncio.Event()
         self._has_warned = False
+        # Whether the server has said of it anything but that it is gone.
+        self._is_known = False
 
     def wake(self) -> None:
         """Have the unit looked after: something may be due."""
@@ -88,12 +90,16 @@ class Host:
         following = await self._send_kept()
         while not self._served.stopping.is_set():
             if isinstance(following, Grant):
+                self._is_known = True
                 following = await self._handle(following)
             elif _is_gone(following):
-                logger.info("the unit is gone", extra={"unit_id": self._unit_id})
+                # Every agent is told of each unit that is gone, since nobody can say any more whose it was.
+                level = logging.INFO if self._is_known else logging.DEBUG
+                logger.log(level, "the unit is gone", extra={"unit_id": self._unit_id})
                 return
             else:
                 if following is not None:
+                    self._is_known = True
                     self._note(following)
                     await self._sleep(following.due_in_seconds)
                 if not self._served.stopping.is_set():

@@ -104,7 +104,7 @@ class Surroundings(Protocol):
         """Return the bag of a unit, such as `pg/0`, or of an application."""
 
     async def read_secret(self, secret: str, revision: int) -> SecretRead:
-        """Return a revision of a secret by its id, 0 for the newest. Raises `SecretMissing`, and `NotReadable`."""
+        """Return a revision of a secret by its id, 0 for the newest. Raises `SecretMissing`."""
 
     def log_task(self, text: str) -> None:
         """Tell a line of the task that runs."""

@@ -54,13 +54,11 @@ class Modelled:
         raise errors.NotReadable(f"{self._unit} may not read the bag of {owner} in relation {relation}")
 
     async def read_secret(self, secret: str, revision: int) -> SecretRead:
-        """Return a revision of a secret. Raises `SecretMissing`, and `NotReadable`."""
+        """Return a revision of a secret. Raises `SecretMissing`."""
         try:
             found, number = self._world.read_secret(self._unit, name=secret, revision=revision)
         except core_errors.NotFound as error:
-            raise errors.SecretMissing(str(error)) from error
-        except core_errors.NotAllowed as error:
-            raise errors.NotReadable(str(error)) from error
+            raise errors.SecretMissing(f"{error}, or {self._unit} was not granted it") from error
         return SecretRead(id=secret, revision=number, content=dict(found.revisions[number].content))
 
     def log_task(self, text: str) -> None:

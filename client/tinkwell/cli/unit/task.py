@@ -92,8 +92,7 @@ async def cancel(client: "Client", task_ids: tuple[str, ...]) -> None:
     """End tasks: at once those that wait; what runs is ended by its agent."""
     for each in task_ids:
         found = await client.applications.cancel(each)
-        said = "is cancelled" if found.state is TaskState.CANCELLED else f"was {found.state.lower()} already"
-        output.line(f"{each}: {said if found.state.is_final else 'is being cancelled'}")
+        output.line(f"{each}: {'is cancelled' if found.state.is_final else 'is being cancelled'}")
 
 
 @click.command("exec", cls=command.Command, context_settings={"ignore_unknown_options": False})

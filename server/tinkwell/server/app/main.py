@@ -44,6 +44,7 @@ from tinkwell.server.template.room import TemplateRoom
 from tinkwell.server.template.service.rendering import Rendering
 from tinkwell.server.tink.edge import Edge
 from tinkwell.server.unit.room import UnitRooms
+from tinkwell.server.unit.service.secret.loss import Losses
 from tinkwell.server.workflow.room import WorkflowRoom
 from tinkwell.server.workflow.service.upkeep import Upkeep
 
@@ -165,7 +166,10 @@ async def forget(settings: Settings, key: bytes, *, is_wanted: bool) -> Sequence
         )
     async with _open(settings) as database:
         forgetting = Forgetting(database)
-        return await (forgetting.forget(key) if is_wanted else forgetting.look(key))
+        lost = [
+            Loss(each.title, f"revision {each.revision}", ("content",), 1) for each in await Losses(database).look(key)
+        ]
+        return [*await (forgetting.forget(key) if is_wanted else forgetting.look(key)), *lost]
 
 
 @asynccontextmanager

@@ -53,7 +53,7 @@ _SERVICES: Mapping[str, Mapping[Set[Role], str]] = {
         _FOLLOW: "ListStorages Watch",
         # What a task was given and what it answers may be confidential, and so readers have neither.
         _ASK: "UploadCharm Deploy SetConfig AddUnits RemoveUnit Refresh Remove Relate Unrelate Resolve Request Attach "
-        "Detach RunTask CancelTask GetTask ListTasks",
+        "Detach RemoveStorage RunTask CancelTask GetTask ListTasks",
     },
     f"{_PACKAGE}NamespaceService": {
         _READ: "GetNamespace ListNamespaces Watch",
@@ -98,6 +98,7 @@ METHODS: Mapping[str, Set[Role]] = {
 }
 OPTIONS: Mapping[str, Option] = {
     f"/{_PACKAGE}ApplicationService/GetRelation": Option("with_bags", access.OPERATORS),
+    # A command, instead of an action that the charm's author has written.
     f"/{_PACKAGE}ApplicationService/RunTask": Option("arguments", access.ADMINS),
     f"/{_PACKAGE}EventService/GetPosition": Option("claim", _KEEP),
 }

@@ -1,6 +1,7 @@
 """What one event may leave has limits, each of which is named by the one error that it ends in."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -23,6 +24,10 @@ async def _granted(site: Site) -> tuple[Agent, str, int]:
     await site.sql.execute("UPDATE unit SET next_tick_at = clock_timestamp()")
     await agent.next(unit)
     return agent, unit, relation
+
+
+def _bag(relation: int, texts: Mapping[str, str]) -> pb.BagEdit:
+    return pb.BagEdit(relation=relation, edits=edits(**texts))
 
 
 def _notices(count: int) -> list[application_pb.Notice]:
@@ -61,7 +66,7 @@ async def test_an_event_that_leaves_more_than_there_may_be_fails_with_the_limit(
     effects, field, sentence = BEYOND[what]
     agent, unit, relation = await _granted(site)
     if "bag" in effects:
-        effects = {"bags": [bag(relation, **effects["bag"])]}
+        effects = {"bags": [_bag(relation, effects["bag"])]}
     told = await edge.refused(site.stub.CommitEvent(agent.committing(unit, **effects)))
     assert (told.reason, told.fields) == ("COMMIT_REFUSED", {field: sentence})
     assert (await site.told(unit))[-1] == "update-status ERROR"
@@ -74,7 +79,7 @@ async def test_just_as_much_as_there_may_be_is_taken(site: Site) -> None:
     agent, unit, relation = await _granted(site)
     filled = {f"{number:03}": "é" * 2_040 + '"' for number in range(256)}
     filled["255"] += "x" * ((1 << 20) - len(json.dumps(filled, ensure_ascii=False).encode()))
-    effects = {"bags": [bag(relation, **filled)], "state": edits(key=_ONE_MIB[11:]), "deferred": _notices(1_000)}
+    effects = {"bags": [_bag(relation, filled)], "state": edits(key=_ONE_MIB[11:]), "deferred": _notices(1_000)}
     assert (await agent.commit(unit, **effects)).none.reason == pb.NO_EVENT_REASON_NOTHING_DUE
     await site.sql.execute("UPDATE unit SET next_tick_at = clock_timestamp()")
     granted = (await agent.next(unit)).grant
@@ -89,7 +94,7 @@ async def test_just_as_much_as_there_may_be_is_taken(site: Site) -> None:
 async def test_what_takes_more_as_json_than_as_text_is_refused_and_no_fault(site: Site) -> None:
     agent, unit, relation = await _granted(site)
     controls = {f"key-{number}": "\x01" * (60 * _KIB) for number in range(4)}
-    effects = {"bags": [bag(relation, **controls)], "state": edits(key='"' * (600 * _KIB))}
+    effects = {"bags": [_bag(relation, controls)], "state": edits(key='"' * (600 * _KIB))}
     told = await edge.refused(site.stub.CommitEvent(agent.committing(unit, **effects)))
     assert (told.reason, list(told.fields)) == ("COMMIT_REFUSED", ["effects.bags[0]", "effects.state"])
 

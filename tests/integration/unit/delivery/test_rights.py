@@ -42,19 +42,22 @@ def _asked(stub: Any, token: int, grant: pb.Grant, relation: int) -> Iterator[tu
     """Everything that can be asked about a unit and its event, under a token."""
     event, unit = grant.event, grant.unit_id
     line = application_pb.UnitLogLine(ordinal=event.ordinal, attempt=1, number=1, level="INFO", text="x")
-    about = {"lease_token": token, "event_id": event.id}
+    effects = pb.Effects(bags=[bag(relation, stolen="yes")], state=edits(stolen="yes"))
+    commit = pb.CommitEventRequest(lease_token=token, event_id=event.id, attempt=event.attempt, effects=effects)
+    fail = pb.FailEventRequest(lease_token=token, event_id=event.id, attempt=event.attempt, message="no")
+    lost = pb.FailEventRequest(lease_token=token, event_id=event.id, attempt=event.attempt, is_lost=True)
+    secret = pb.ReadSecretRequest(lease_token=token, event_id=event.id, id="0" * 20)
     yield "next", stub.NextEvent(pb.NextEventRequest(lease_token=token, unit_id=unit))
     for owner in ("web/0", "pg/0", "pg", "web"):
-        yield "read", stub.ReadBag(pb.ReadBagRequest(relation=relation, owner=owner, **about))
-    yield "read", stub.ReadSecret(pb.ReadSecretRequest(id="0" * 20, **about))
-    effects = pb.Effects(bags=[bag(relation, stolen="yes")], state=edits(stolen="yes"))
-    yield "commit", stub.CommitEvent(pb.CommitEventRequest(attempt=event.attempt, effects=effects, **about))
-    for is_lost in (False, True):
-        request = pb.FailEventRequest(attempt=event.attempt, message="no", is_lost=is_lost, **about)
-        yield "fail", stub.FailEvent(request)
+        request = pb.ReadBagRequest(lease_token=token, event_id=event.id, relation=relation, owner=owner)
+        yield "read", stub.ReadBag(request)
+    yield "read", stub.ReadSecret(secret)
+    yield "commit", stub.CommitEvent(commit)
+    yield "fail", stub.FailEvent(fail)
+    yield "fail", stub.FailEvent(lost)
     yield "status", stub.SetStatus(pb.SetStatusRequest(lease_token=token, unit_id=unit, status=_STATUS))
-    request = pb.SetStatusRequest(lease_token=token, unit_id=unit, application_status=_STATUS)
-    yield "status", stub.SetStatus(request)
+    leads = pb.SetStatusRequest(lease_token=token, unit_id=unit, application_status=_STATUS)
+    yield "status", stub.SetStatus(leads)
     yield "version", stub.SetStatus(pb.SetStatusRequest(lease_token=token, unit_id=unit, workload_version="9"))
     yield "log", stub.AppendLogs(pb.AppendUnitLogsRequest(lease_token=token, unit_id=unit, lines=[line]))
 
@@ -213,7 +216,7 @@ async def test_one_lease_does_not_keep_others_from_listening(site: Site) -> None
     agent, other = await site.agent(), await site.agent("b")
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(MAX_STREAMS_EACH_LEASE):
-            call = site.stub.WatchUnits(agent.offering())
+            call: Any = site.stub.WatchUnits(agent.offering())
             stack.callback(call.cancel)
             assert (await call.read()).created
         told = await edge.refused(agent.serve())

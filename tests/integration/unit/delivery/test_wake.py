@@ -98,6 +98,35 @@ async def test_whatever_makes_an_event_due_names_the_unit(served: Site) -> None:
         await listener.names(new, of=agent.run(new))
 
 
+async def test_tasks_and_secrets_name_the_units_that_they_concern(served: Site) -> None:
+    await served.rows.application("web")
+    await served.rows.application("pg")
+    web, pg = await served.rows.unit("web"), await served.rows.unit("pg")
+    agent = await served.agent()
+    await agent.run(web, pg)
+    async with _listening(served, agent) as listener:
+        asked = served.sql.execute(
+            """
+            INSERT INTO task (namespace, application_id, unit_id, unit, kind, name, timeout_seconds)
+            SELECT namespace, application_id, id, name, 'ACTION', 'ping', 60 FROM unit WHERE id = $1::text::uuid
+            """,
+            web,
+        )
+        await listener.names(web, of=asked)
+        await listener.names(web, of=served.sql.execute("UPDATE task SET state = 'CANCELLED'"))
+        made = served.sql.execute(
+            """
+            INSERT INTO secret (namespace, name, application_id, unit_id, owner)
+            SELECT namespace, repeat('a', 20), application_id, id, name FROM unit WHERE id = $1::text::uuid
+            """,
+            pg,
+        )
+        await listener.names(pg, of=made)
+        reads = "INSERT INTO secret_reader (secret_id, unit_id, tracked) SELECT id, $1::text::uuid, 1 FROM secret"
+        await served.sql.execute(reads, web)
+        await listener.names(web, pg, of=served.sql.execute("UPDATE secret SET latest = 2"))
+
+
 async def test_what_no_event_tells_is_found_in_rounds(served: Site) -> None:
     await served.rows.application("web")
     unit = await served.rows.unit("web")

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+import grpc.aio
 import pytest
 
-from support import application_site
+from support import application_site, edge
 from support.application_site import Site
 from support.unit_site import Agent, title
 from tinkwell.api.v1 import application_service_pb2 as pb
@@ -86,8 +87,8 @@ class Stage:
         request = self.agent.reading(self.ids[unit], "" if "label" in more else name, **more)
         try:
             return dict((await self.site.units.ReadSecret(request)).content)
-        except application_site.grpc.aio.AioRpcError as error:
-            return application_site.edge.refusal(error).reason
+        except grpc.aio.AioRpcError as error:
+            return edge.refusal(error).reason
         finally:
             await self.agent.end(self.ids[unit])
 

@@ -18,7 +18,7 @@ from integration.unit.secret.conftest import (
     track,
 )
 
-from support import application_site
+from support import edge
 from support.application_site import refusal
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import secret_service_pb2 as secret_pb
@@ -92,6 +92,8 @@ async def test_who_reads_a_secret_is_told_of_each_newest_revision_once(stage: St
     # It still reads the first one, so that nothing has become of no use.
     assert await stage.next("pg/0") == ""
     await stage.do("web/0", track(2))
+    # By this its owner's agent is woken.
+    assert (await names(stage.site.sql))[-1] == "secret.updated"
     assert await stage.next("pg/0") == "secret-remove a 1"
     await stage.commit("pg/0", remove(1))
     assert await stage.next("pg/0") == ""
@@ -140,13 +142,17 @@ async def test_who_has_led_when_it_wrote_and_does_not_any_more_is_refused(stage:
 async def test_a_rotation_is_told_when_it_is_due_and_comes_again(stage: Stage) -> None:
     following = await stage.do("pg/0", add(rotation=secret_pb.SECRET_ROTATION_HOURLY))
     assert 0 < following.none.due_in_seconds <= 400
-    await stage.site.sql.execute("UPDATE unit SET next_tick_at = NULL")
+    await stage.site.sql.execute("UPDATE unit SET next_tick_at = clock_timestamp() + interval '2 hours'")
     due = (await stage.agent.next(stage.ids["pg/0"])).none.due_in_seconds
     assert 3_000 < due <= 3_600
     await stage.site.sql.execute("UPDATE secret SET rotates_at = clock_timestamp() - interval '5 hours'")
     assert await stage.next("pg/0") == "secret-rotate a 0"
     await stage.commit("pg/0", change(content=NEW))
     assert await stage.site.sql.fetchval("SELECT rotates_at > clock_timestamp() + interval '50 min' FROM secret")
+
+
+async def test_who_owns_what_neither_rotates_nor_expires_waits_for_its_tick(stage: Stage) -> None:
+    assert 60 < (await stage.do("pg/0", add())).none.due_in_seconds <= 400
 
 
 async def test_an_expiry_is_told_once_and_again_when_it_is_set_anew(stage: Stage) -> None:
@@ -163,7 +169,7 @@ async def test_an_expiry_is_told_once_and_again_when_it_is_set_anew(stage: Stage
     assert await stage.site.count("secret") == 0
     soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=300)
     await stage.do("pg/0", add(expires_at=soon))
-    await stage.site.sql.execute("UPDATE unit SET next_tick_at = NULL")
+    await stage.site.sql.execute("UPDATE unit SET next_tick_at = clock_timestamp() + interval '2 hours'")
     assert 200 < (await stage.agent.next(stage.ids["pg/0"])).none.due_in_seconds <= 300
 
 
@@ -289,7 +295,7 @@ async def test_a_removal_and_a_reader_at_once_leave_no_row_of_what_is_gone(stage
         )
         assert not isinstance(removed, BaseException)
         if isinstance(tracked, grpc.aio.AioRpcError):
-            assert application_site.edge.refusal(tracked).reason == "COMMIT_REFUSED"
+            assert edge.refusal(tracked).reason == "COMMIT_REFUSED"
         counts = [await stage.site.count(each) for each in ("secret", "secret_reader", "sealed_value")]
         assert counts == [0, 0, 0]
 

@@ -33,12 +33,12 @@ class Vault(ops.CharmBase):
         for relation in self.model.relations["db"]:
             secret = self.model.get_secret(label=f"db-{relation.id}")
             secret.set_content({"password": secrets.token_hex(event.params["length"])})
-            event.log(f"gave {relation.app.name if relation.app else ''} another password")
+            event.log(f"gave {relation.app.name} another password")
         event.set_results({"relations": str(len(self.model.relations["db"]))})
 
     def _on_remove(self, event: ops.SecretRemoveEvent) -> None:
         logger.info("nobody reads revision %d of %s", event.revision, event.secret.label)
-        event.remove_revision()
+        event.remove_revision()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -83,6 +83,16 @@ def test_a_field_that_shows_or_changes_more_needs_a_role_of_its_own(path: str, r
         access.check_request(path, reader, request_)
 
 
+def test_commands_are_for_admins() -> None:
+    path = "/tinkwell.api.v1.ApplicationService/RunTask"
+    operator = Caller("ann", Role.OPERATOR)
+    access.check_request(path, operator, application_service_pb2.RunTaskRequest(unit="web/0", action="backup"))
+    command = application_service_pb2.RunTaskRequest(unit="web/0", arguments=["id"])
+    access.check_request(path, Caller("root"), command)
+    with pytest.raises(errors.NotAllowed, match=r"RunTask with arguments needs the role admin, and ann has"):
+        access.check_request(path, operator, command)
+
+
 def test_every_field_with_roles_of_its_own_is_one() -> None:
     inputs = {each.path: each.input_type for each in method.own() if not each.sends_many}
     for path, option in access.OPTIONS.items():

@@ -43,6 +43,9 @@ def charm(source: Charm) -> pb.Charm:
         values = {key: getattr(option, key) for key in ("default", "minimum", "maximum")}
         texts = {key: json.dumps(value) for key, value in values.items() if value is not None}
         target.options.add(name=option.name, type=option.type, description=option.description, **texts)
+    for action in source.actions:
+        parameters = json.dumps(action.parameters) if action.parameters else ""
+        target.actions.add(name=action.name, description=action.description, parameters=parameters)
     _stamp(target, source.created_at, source.updated_at)
     return target
 

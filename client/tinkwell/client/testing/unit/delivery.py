@@ -111,6 +111,7 @@ class Delivery:
         if request.HasField("task"):
             return self._commit_task(reporter, request)
         room, unit, running = self._running(reporter, request.event_id, request.attempt)
+        room.holders[unit.id] = reporter.lease_id
         effects = effect.read(request.effects)
         self._hear()
         try:
@@ -223,7 +224,8 @@ class Delivery:
         running = unit.running
         assert running is not None
         is_current = running.state is EventState.RUNNING and attempt in (0, running.attempt)
-        if not is_current or room.holders.get(unit.id) != reporter.lease_id:
+        holder = room.holders.get(unit.id, "")
+        if not is_current or not (holder == reporter.lease_id or self._is_heir(holder, reporter)):
             raise lost
         return room, unit, running
 
@@ -254,7 +256,7 @@ class Delivery:
         """Take over what runs under a lease that is over, or under a former token, as a lost attempt."""
         running = unit.running
         holder = room.holders.get(unit.id, "")
-        if holder and holder != reporter.lease_id and self._is_live(holder):
+        if holder and holder != reporter.lease_id and self._is_live(holder) and not self._is_heir(holder, reporter):
             raise errors.LeaseHeld("unit", unit.id)
         if running is None or running.state is not EventState.RUNNING or running.is_lost:
             return
@@ -321,6 +323,11 @@ class Delivery:
     def _is_live(self, lease_id: str) -> bool:
         lease = self._world.ledger.lease(lease_id)
         return lease is not None and lease.is_live
+
+    def _is_heir(self, lease_id: str, reporter: Reporter) -> bool:
+        """Whether one agent follows another one: of an engine, one at a time serves units."""
+        former, own = self._world.ledger.lease(lease_id), reporter.lease
+        return former is not None and own is not None and former.engine == own.engine
 
     def _is_tick(self, room: Room, unit: WorldUnit) -> bool:
         at = room.tick_at.get(unit.name)

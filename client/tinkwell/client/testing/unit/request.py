@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import io
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -13,9 +14,9 @@ from tinkwell.client.hardware.model import Hardware
 from tinkwell.client.testing.unit.book import DEFAULT_NAMESPACE, Room, StoredCharm, UnitBook
 from tinkwell.client.testing.world import World
 from tinkwell.client.unit import message
-from tinkwell.client.unit.model import Charm, CharmEndpoint, CharmOption, CharmStorage, Namespace
+from tinkwell.client.unit.model import Charm, CharmAction, CharmEndpoint, CharmOption, CharmStorage, Namespace
 from tinkwell.core import errors
-from tinkwell.core.charm import config, match
+from tinkwell.core.charm import action, config, match
 from tinkwell.core.charm.record import Manifest, Role
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.unit import name
@@ -348,6 +349,10 @@ def _charm(digest: str, manifest: Manifest, size: int, warnings: tuple[str, ...]
         ),
         size=size,
         warnings=warnings,
+        actions=tuple(
+            CharmAction(each.name, each.description, json.loads(document.dump_json(action.schema(each))))
+            for each in manifest.actions.values()
+        ),
     )
 
 

@@ -79,7 +79,9 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
     ) -> AsyncIterator[pb.Application]:
         for room in self._book.all_rooms(request.namespace):
             for key in sorted(room.world.applications):
-                yield answer.application(room, room.world.applications[key], with_config=False)
+                # It may have gone while another one was sent.
+                if (found := room.world.applications.get(key)) is not None:
+                    yield answer.application(room, found, with_config=False)
 
     async def GetUnit(self, request: pb.GetUnitRequest, context: Any) -> pb.Unit:
         if request.id:
@@ -94,7 +96,8 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         for room in self._chosen(request):
             names = (unit.name for unit in room.world.units.values() if unit.life != "DEAD")
             for key in sorted(names, key=name.order):
-                if request.application in ("", name.application_of(key)):
+                is_wanted = request.application in ("", name.application_of(key))
+                if is_wanted and key in room.world.units:
                     yield self._unit(room, room.world.units[key], with_settled=request.with_settled)
 
     async def GetRelation(self, request: pb.GetRelationRequest, context: Any) -> pb.Relation:
@@ -106,14 +109,18 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
     async def ListRelations(self, request: pb.ListRelationsRequest, context: Any) -> AsyncIterator[pb.Relation]:
         for room in self._chosen(request):
             for number in sorted(room.world.relations):
-                found = room.world.relations[number]
+                found = room.world.relations.get(number)
+                if found is None:
+                    continue
                 if not request.application or request.application in found.ends:
                     yield answer.relation(room, found)
 
     async def ListStorages(self, request: pb.ListStoragesRequest, context: Any) -> AsyncIterator[pb.Storage]:
         for room in self._chosen(request):
             for key in sorted(room.world.storages, key=name.order):
-                found = room.world.storages[key]
+                found = room.world.storages.get(key)
+                if found is None:
+                    continue
                 if request.application in ("", found.application):
                     yield answer.storage(room, found)
 

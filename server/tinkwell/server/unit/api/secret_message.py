@@ -20,8 +20,8 @@ from tinkwell.core.unit.effect import (
 from tinkwell.core.unit.kinds import Rotation
 from tinkwell.core.value import parse
 from tinkwell.server.rpc import timestamp
-from tinkwell.server.unit.store.secret.asking import Revision, Secret
-from tinkwell.server.unit.store.secret.own import Granted, OwnSecret
+from tinkwell.server.unit.service.delivery.record import Granted, OwnSecret
+from tinkwell.server.unit.service.secret.asking import Revision, Secret
 
 _ROTATIONS = {each: pb.SecretRotation.Value(f"SECRET_ROTATION_{each.name}") for each in Rotation}
 _LATEST = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)

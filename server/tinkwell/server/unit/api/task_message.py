@@ -8,8 +8,8 @@ from tinkwell.core import errors
 from tinkwell.core.unit.effect import TaskOutcome
 from tinkwell.core.unit.kinds import TaskKind, TaskState
 from tinkwell.server.rpc import timestamp
+from tinkwell.server.unit.service.delivery.record import Task
 from tinkwell.server.unit.service.task.asking import Asked
-from tinkwell.server.unit.store.task.row import Task
 
 CANCELLED = "cancelled"
 

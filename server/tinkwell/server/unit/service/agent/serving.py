@@ -56,6 +56,7 @@ class ServingService:
                 raise errors.LeaseLost(lease_token)
             serving = Serving(
                 lease_id=own.id,
+                engine=own.engine,
                 kinds=frozenset(kind.value for kind in offer.kinds),
                 machines=frozenset(offer.machines),
                 is_anywhere=offer.is_anywhere,

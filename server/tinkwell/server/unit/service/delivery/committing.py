@@ -91,7 +91,7 @@ class Committing:
         *,
         message: str,
         is_lost: bool,
-        is_handed_back: bool,
+        is_handed_back: bool = False,
         lease_token: int,
         actor: str,
     ) -> Next:
@@ -174,7 +174,8 @@ async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundE
     looked = await turn.look()
     if looked is None or (looked.held.leads and not locks_application):
         raise LookAgain
-    fence.check_end(looked.held, call.asked.lease_token)
+    if fence.inherits(looked.held, call.asked.lease_token) and looked.held.own is not None:
+        await hold.take(transaction, found.unit_id, looked.held.own.id)
     return looked
 
 

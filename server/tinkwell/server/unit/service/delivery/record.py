@@ -9,10 +9,23 @@ from tinkwell.core.unit.kinds import Life, Phase, Profile
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.server.unit.store.agent.own import Bag, StoredNotice
 from tinkwell.server.unit.store.agent.told import NewLine
-from tinkwell.server.unit.store.secret.own import OwnSecret
+from tinkwell.server.unit.store.secret.own import Granted, OwnSecret
 from tinkwell.server.unit.store.task.row import Task
 
-__all__ = ["Bag", "Grant", "GrantedEvent", "NewLine", "Next", "NoEvent", "OwnRelation", "StoredNotice", "Why"]
+__all__ = [
+    "Bag",
+    "Grant",
+    "Granted",
+    "GrantedEvent",
+    "NewLine",
+    "Next",
+    "NoEvent",
+    "OwnRelation",
+    "OwnSecret",
+    "StoredNotice",
+    "Task",
+    "Why",
+]
 
 
 class Why(StrEnum):

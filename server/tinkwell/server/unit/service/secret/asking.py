@@ -23,7 +23,9 @@ from tinkwell.server.unit.store.request import application as applications
 from tinkwell.server.unit.store.request import namespace as namespace_store
 from tinkwell.server.unit.store.secret import asking as store
 from tinkwell.server.unit.store.secret import effect
-from tinkwell.server.unit.store.secret.asking import Secret
+from tinkwell.server.unit.store.secret.asking import Revision, Secret
+
+__all__ = ["Named", "New", "Revision", "Secret", "Secrets"]
 
 _MAX_NAME_BYTES = 400
 

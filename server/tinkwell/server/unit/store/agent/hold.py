@@ -177,6 +177,7 @@ def _unit(unit_id: str, found: asyncpg.Record) -> Found:
         machine=found["machine_id"],
         is_anywhere=found["is_anywhere"],
         lease_id="",
+        engine="",
     )
 
 
@@ -185,6 +186,7 @@ def _serving(found: asyncpg.Record) -> Serving | None:
         return None
     return Serving(
         lease_id=found["own_id"],
+        engine=found["own_engine"],
         kinds=frozenset(found["kinds"]),
         machines=frozenset(found["machines"]),
         is_anywhere=found["is_serving_anywhere"],

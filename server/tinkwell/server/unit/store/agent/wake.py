@@ -10,7 +10,7 @@ from tinkwell.server.database.database import Fetch
 _COLUMNS = """
     SELECT CAST(u.id AS text) AS unit_id, u.namespace, a.name AS application, c.kind, a.charm, u.charm AS unit_charm,
            coalesce(CAST(u.machine_id AS text), '') AS machine, u.is_anywhere,
-           coalesce(CAST(l.id AS text), '') AS lease_id
+           coalesce(CAST(l.id AS text), '') AS lease_id, coalesce(l.engine, '') AS engine
       FROM unit u
       JOIN application a ON a.id = u.application_id
       JOIN charm c ON c.digest = a.charm
@@ -61,7 +61,7 @@ TOUCHED = f"""
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A unit that may have something due. `lease_id` is the live lease that has it, empty for none.
+    """A unit that may have something due. `lease_id` is the live lease that has it, and `engine` its; empty for none.
 
     `charm` is the digest of its application's charm, and `unit_charm` of the one that it runs; empty before its first.
     """
@@ -75,6 +75,7 @@ class Found:
     machine: str
     is_anywhere: bool
     lease_id: str
+    engine: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,7 @@ class Serving:
     """What an agent serves under its lease. No `charms` and no `applications` stand for all of them."""
 
     lease_id: str
+    engine: str
     kinds: frozenset[str]
     machines: frozenset[str] = frozenset()
     is_anywhere: bool = False
@@ -97,7 +99,7 @@ class Serving:
             and self.namespace in ("", unit.namespace)
             and (not self.applications or unit.application in self.applications)
             and (not self.charms or not self.charms.isdisjoint((unit.charm, unit.unit_charm)))
-            and unit.lease_id in ("", self.lease_id)
+            and (unit.lease_id in ("", self.lease_id) or unit.engine == self.engine)
         )
 
 

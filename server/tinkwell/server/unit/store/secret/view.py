@@ -22,7 +22,9 @@ SECRETS = f"""
 """  # noqa: S608
 # What the clock brings about next, of which no event of the log tells.
 DUE_IN = f"""
-    SELECT CAST(greatest(extract(epoch FROM min(d.at) - clock_timestamp()), 0) AS double precision) AS seconds
+    SELECT CAST(CASE WHEN min(d.at) IS NOT NULL
+                     THEN greatest(extract(epoch FROM min(d.at) - clock_timestamp()), 0) END
+                AS double precision) AS seconds
       FROM unit u JOIN application a ON a.id = u.application_id
       JOIN secret s ON s.id IN {OF_UNIT} AND {owns()}
       LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id

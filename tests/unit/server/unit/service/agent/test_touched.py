@@ -50,6 +50,10 @@ def _event(kind: str, **more: Any) -> dict[str, Any]:
         ),
         # It has failed, and somebody has it tried again now.
         (R.UNIT_EVENT, E.UPDATED, _event("install"), {"units": {"u"}}),
+        (R.TASK, E.CREATED, {"unit_id": "u"}, {"units": {"u"}}),
+        (R.TASK, E.UPDATED, {"unit_id": "u"}, {"units": {"u"}}),
+        (R.TASK, E.TASK_TIMEOUT, {"unit_id": "u"}, {"units": {"u"}}),
+        (R.SECRET, E.UPDATED, {}, {"secrets": {"id"}}),
         (R.WORKFLOW, E.WORKFLOW_FAILED, {}, {"workflows": {"id"}}),
         (R.WORKFLOW, E.UPDATED, {}, {}),
     ],

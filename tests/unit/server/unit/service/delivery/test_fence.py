@@ -27,6 +27,25 @@ def test_what_somebody_else_alive_holds_is_not_granted() -> None:
         fence.check_grant(_held(_lease("other"), _lease("mine")), 7)
 
 
+@pytest.mark.parametrize("is_live", [True, False])
+def test_who_has_the_engine_of_the_holder_follows_it(is_live: bool) -> None:
+    former = Lease(id="former", engine="mine", is_live=is_live)
+    held = _held(former, _lease("mine"))
+    assert fence.check_grant(held, 7) == "mine"
+    assert fence.inherits(held, 7)
+    late = _held(former, _lease("mine", is_live=False))
+    with pytest.raises(errors.LeaseLost):
+        fence.check_grant(late, 7)
+    with pytest.raises(errors.LeaseLost):
+        fence.inherits(late, 7)
+
+
+def test_who_holds_a_unit_inherits_nothing_and_strangers_do_not_either() -> None:
+    assert not fence.inherits(_held(_lease("mine"), _lease("mine")), 7)
+    with pytest.raises(errors.LeaseLost):
+        fence.inherits(_held(_lease("other"), _lease("mine")), 7)
+
+
 @pytest.mark.parametrize("own", [None, _lease("mine", is_live=False)])
 def test_who_has_no_lease_is_granted_nothing(own: Lease | None) -> None:
     with pytest.raises(errors.LeaseLost):

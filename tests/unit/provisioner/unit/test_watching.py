@@ -1,0 +1,95 @@
+"""An agent keeps watching: over a stream that ends, over other machines, and up to a refusal that nobody can mend."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.unit_server import UNIT_ID, UnitServer
+from support.waiting import eventually
+from tinkwell.client import errors
+from tinkwell.client.lease.keeper import Keeper
+from tinkwell.provisioner.unit import agent
+
+MACHINE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a01"
+
+
+class Streams(UnitServer):
+    """A server of which each stream of wakes ends as a test says; the last one stays open."""
+
+    def __init__(self, *ends: errors.Error | None) -> None:
+        super().__init__(["install"], {"install": "true"})
+        self.ends = list(ends)
+        self.asked: list[tuple[str, ...]] = []
+
+    async def wakes(self, lease_token: int, **asked: Any) -> AsyncIterator[tuple[str, ...]]:
+        self.asked.append(tuple(asked["machines"]))
+        if not self.ends:
+            yield (UNIT_ID,)
+            await asyncio.Event().wait()
+        end = self.ends.pop(0)
+        if end is not None:
+            raise end
+
+
+async def _nowhere() -> frozenset[str]:
+    return frozenset()
+
+
+@contextlib.asynccontextmanager
+async def _serving(
+    server: Streams, path: Path, machines: Callable[[], Awaitable[frozenset[str]]] = _nowhere
+) -> AsyncIterator[asyncio.Task[Any]]:
+    keeper = Keeper(server, owner="o", engine="e")
+    running = agent.Agent(
+        api=server,
+        storages=server.storages_in,
+        history=server.history,
+        lease=keeper,
+        path=path / "units",
+        machines=machines,
+        resync_seconds=0.0,
+    )
+    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
+    try:
+        yield tasks[1]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_stream_that_ends_is_opened_again(tmp_path: Path) -> None:
+    server = Streams(errors.Unavailable("the server is stopping"), None, errors.Unavailable("it is away"))
+    async with _serving(server, tmp_path):
+        await eventually(lambda: server.state.committed == [("install", 1)], deadline_seconds=60)
+    assert len(server.asked) == 4
+
+
+async def test_other_machines_are_asked_for_once_they_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "CHECK_SECONDS", 0.01)
+    served: set[str] = set()
+
+    async def machines() -> frozenset[str]:
+        return frozenset(served)
+
+    server = Streams()
+    async with _serving(server, tmp_path, machines):
+        await eventually(lambda: server.asked == [()])
+        served.add(MACHINE)
+        await eventually(lambda: server.asked == [(), (MACHINE,)])
+
+
+async def test_a_refusal_that_nobody_can_mend_ends_the_agent(tmp_path: Path) -> None:
+    server = Streams(errors.Unauthenticated("no such token"))
+    async with _serving(server, tmp_path) as running:
+        await asyncio.wait([running], timeout=20)
+        error = running.exception()
+    while isinstance(error, BaseExceptionGroup):
+        (error,) = error.exceptions
+    assert isinstance(error, errors.Unauthenticated)
