@@ -1,5 +1,7 @@
 """What an agent was granted, with all that its charm may read then, and what it has left."""
 
+import contextlib
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +12,8 @@ from tinkwell.client.unit.agent.worker import UnitClient
 from tinkwell.client.unit.model import Bag
 from tinkwell.core.unit.effect import Effects, TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind
+
+_SECRET = re.compile(r"secret:([0-9a-v]{20})")
 
 
 @dataclass(slots=True)
@@ -124,15 +128,17 @@ class Recorder:
         return self._units.fetch_charm(lease_token, digest)
 
     async def _see(self, lease_token: int, following: Grant | NoEvent) -> Grant | NoEvent:
-        if isinstance(following, Grant) and following.kind is CharmKind.OPS:
-            seen = Attempt(
-                following,
-                await self._bags(lease_token, following),
-                await self._contents(lease_token, following),
-                following.status,
-            )
+        if isinstance(following, Grant) and following.kind is CharmKind.OPS and not self._is_again(following):
+            bags = await self._bags(lease_token, following)
+            contents = await self._contents(lease_token, following, bags)
+            seen = Attempt(following, bags, contents, following.status)
             self._in_flight[following.event.id] = seen
         return following
+
+    def _is_again(self, grant: Grant) -> bool:
+        """Return whether an attempt that runs is granted once more; its charm goes on with what it was given first."""
+        former = self._in_flight.get(grant.event.id)
+        return former is not None and former.grant.event.attempt == grant.event.attempt
 
     async def _bags(self, lease_token: int, grant: Grant) -> dict[tuple[int, str], Mapping[str, str]]:
         about = grant.event.relation
@@ -146,13 +152,16 @@ class Recorder:
                 continue
         return found
 
-    async def _contents(self, lease_token: int, grant: Grant) -> dict[tuple[str, int], Mapping[str, str]]:
+    async def _contents(
+        self, lease_token: int, grant: Grant, bags: Mapping[tuple[int, str], Mapping[str, str]]
+    ) -> dict[tuple[str, int], Mapping[str, str]]:
+        """Read what the unit knows of secrets, and those that bags name, of which 0 is the newest revision."""
+        wanted = {(each.id, revision) for each in grant.secrets for revision in (each.latest, each.tracked) if revision}
+        named = {id_ for bag in bags.values() for text in bag.values() for id_ in _SECRET.findall(text)}
+        wanted |= {(id_, 0) for id_ in named - {each.id for each in grant.secrets}}
         found: dict[tuple[str, int], Mapping[str, str]] = {}
-        for secret in grant.secrets:
-            for revision in {secret.latest, secret.tracked} - {0}:
-                try:
-                    read = await self._units.read_secret(lease_token, grant.event.id, secret.id, revision=revision)
-                except (errors.NotFound, errors.PermissionDenied):
-                    continue
-                found[secret.id, revision] = read.content
+        for id_, revision in sorted(wanted):
+            with contextlib.suppress(errors.NotFound, errors.PermissionDenied):
+                read = await self._units.read_secret(lease_token, grant.event.id, id_, revision=revision)
+                found[id_, revision] = read.content
         return found

@@ -4,19 +4,24 @@ Stored states and what was deferred go from one event of a unit to the next by w
 the agent does: so a notice that one of them loses, or hears in another order, shows.
 """
 
+import contextlib
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+from unittest import mock
 
 import ops
 from ops import testing
+from scenario._runtime import Runtime
 from scenario.state import _Event
 
 from support.ops_storm.recorder import Attempt
 from tinkwell.client import UnitStatus
 from tinkwell.client.unit.agent.grant import GrantedRelation, GrantedSecret
+from tinkwell.client.unit.model import OpenPort
 from tinkwell.core.unit import name
-from tinkwell.core.unit.kinds import EventKind
+from tinkwell.core.unit.kinds import EventKind, TaskState
 
 # What an agent writes into each bag by itself, as Juju does.
 _ADDRESSES = frozenset({"private-address", "ingress-address", "egress-subnets"})
@@ -26,8 +31,8 @@ _STATUSES: Mapping[str, Any] = {
     "maintenance": testing.MaintenanceStatus,
     "waiting": testing.WaitingStatus,
 }
-# Ids of secrets are drawn by each side for itself, and so are the numbers of events.
-_SECRET = re.compile(r"secret:[0-9a-v]{20}")
+# Ids of secrets are drawn by each side for itself, there of more letters, and so are the numbers of events.
+_SECRET = re.compile(r"secret:[0-9a-z]{20}")
 _NUMBER = re.compile(r"\[\d+\]")
 
 
@@ -42,10 +47,19 @@ class Replay:
         self._deferred: Any = ()
 
     def play(self, attempt: Attempt) -> list[str]:
-        """Play an attempt, and return in which ways it differs, as sentences. Raises what `ops.testing` refuses."""
+        """Play an attempt, and return in which ways it differs, as sentences. Raises what `ops.testing` refuses.
+
+        A task that has not succeeded has left nothing, and is not played.
+        """
         grant = attempt.grant
+        if attempt.outcome is not None and attempt.outcome.state is not TaskState.SUCCEEDED:
+            return []
         relations = {each.number: _relation(each, attempt) for each in grant.relations}
         secrets = {each.id: made for each in grant.secrets if (made := _secret(each, attempt)) is not None}
+        for id_, revision in attempt.contents:
+            if not revision:
+                content = {**attempt.contents[id_, revision]}
+                secrets[id_] = testing.Secret(content, id=f"secret:{id_}")
         storages = {each: _storage(each) for each, is_attached in grant.storages.items() if is_attached}
         if grant.event.storage:
             storages.setdefault(grant.event.storage, _storage(grant.event.storage))
@@ -63,13 +77,14 @@ class Replay:
             storages=storages.values(),
             secrets=secrets.values(),
             leader=grant.leadership.leads,
-            opened_ports={testing.Port(each.number or None, protocol=each.protocol) for each in grant.ports},  # type: ignore[arg-type]
+            opened_ports=[_port(each) for each in grant.ports],
             unit_status=_status(grant.status),
             stored_states=self._stored,
             deferred=self._deferred,
         )
         event = _event(context, attempt, relations, secrets, storages)
-        after = context.run(event, before)
+        with _without_unit() if _is_of_application(attempt) else contextlib.nullcontext():
+            after = context.run(event, before)
         self._stored, self._deferred = after.stored_states, after.deferred
         return [*_differences(attempt, before, after)]
 
@@ -102,8 +117,27 @@ def _event(context: Any, attempt: Attempt, relations: Any, secrets: Any, storage
         return getattr(context.on, kind)(secrets[event.secret.id], **revision)
     if event.storage:
         return getattr(context.on, kind)(storages[event.storage])
-    # It is the only one that there is no function for.
-    return _Event(kind) if event.kind is EventKind.LEADER_SETTINGS_CHANGED else getattr(context.on, kind)()
+    # There is no function for what ops deprecates.
+    make = getattr(context.on, kind, None)
+    return make() if make is not None else _Event(kind)
+
+
+@contextlib.contextmanager
+def _without_unit() -> Iterator[None]:
+    """Let an event of a relation come without a unit, as what an application has changed does; ops.testing has none."""
+    right = Runtime._get_event_env
+
+    def environment(*arguments: Any, **named: Any) -> dict[str, str]:
+        return {**right(*arguments, **named), "JUJU_REMOTE_UNIT": ""}
+
+    unchecked = mock.patch.dict(os.environ, {"SCENARIO_SKIP_CONSISTENCY_CHECKS": "1"})
+    with unchecked, mock.patch.object(Runtime, "_get_event_env", environment):
+        yield
+
+
+def _is_of_application(attempt: Attempt) -> bool:
+    event = attempt.grant.event
+    return event.kind is EventKind.RELATION_CHANGED and event.relation is not None and not event.relation.unit
 
 
 def _relation(given: GrantedRelation, attempt: Attempt) -> Any:
@@ -111,8 +145,7 @@ def _relation(given: GrantedRelation, attempt: Attempt) -> Any:
     units = set(given.members)
     if about is not None and about.number == given.number:
         # Without a unit it would take any that is there: what an application has changed can only be told without them.
-        is_of_application = attempt.grant.event.kind is EventKind.RELATION_CHANGED and not about.unit
-        units = set() if is_of_application else units | ({about.unit} if about.unit else set())
+        units = set() if _is_of_application(attempt) else units | ({about.unit} if about.unit else set())
     bags = {name.number_of(unit): {**attempt.bags.get((given.number, unit), {})} for unit in units}
     own: dict[str, Any] = {"local_unit_data": {**given.own.data}}
     own["local_app_data"] = {**given.own_application.data} if given.own_application is not None else {}
@@ -142,6 +175,12 @@ def _secret(given: GrantedSecret, attempt: Attempt) -> Any:
         owner=owner,
         label=given.label or None,
     )
+
+
+def _port(port: OpenPort) -> testing.Port:
+    if port.protocol == "icmp":
+        return testing.ICMPPort()
+    return (testing.TCPPort if port.protocol == "tcp" else testing.UDPPort)(port.number)
 
 
 def _storage(instance: str) -> testing.Storage:

@@ -257,7 +257,7 @@ def grant(
         config=document.dump_json(effective),
         config_version=owner.config_version,
         leadership=unit_service_pb2.Leadership(
-            is_leader=view.leads, term=owner.term, remaining_seconds=30.0 if view.leads else 0.0, leader=view.leader
+            is_leader=view.leads, term=owner.term, remaining_seconds=60.0 if view.leads else 0.0, leader=view.leader
         ),
         relations=[_relation(room, source, view, number) for number in _told(source, view, running)],
         storages=[
