@@ -34,6 +34,9 @@ async def test_a_unit_is_set_up_and_then_waits_for_its_tick(site: Site) -> None:
     await site.sql.execute("UPDATE unit SET next_tick_at = clock_timestamp()")
     assert (await agent.next(unit)).grant.event.kind == "update-status"
     assert (await agent.commit(unit)).none.reason == NOTHING_DUE
+    await site.sql.execute("UPDATE unit SET next_tick_at = NULL")
+    # Only a wake tells when to ask for a unit that never ticks.
+    assert not (await agent.next(unit)).none.HasField("due_in_seconds")
 
 
 async def test_who_asks_again_is_granted_the_same_attempt(site: Site) -> None:
