@@ -41,7 +41,9 @@ COLUMNS = f"""
     CAST(CASE WHEN u.number IS NOT DISTINCT FROM a.leader
               THEN extract(epoch FROM least(held.expires_at + {GRACE}, a.leader_until) - clock_timestamp())
               ELSE 0 END AS double precision) AS leads_seconds,
-    CAST(greatest(extract(epoch FROM u.next_tick_at - clock_timestamp()), 0) AS double precision) AS due_in_seconds
+    CAST(CASE WHEN u.next_tick_at IS NOT NULL
+              THEN greatest(extract(epoch FROM u.next_tick_at - clock_timestamp()), 0) END AS double precision)
+        AS due_in_seconds
 """  # noqa: S608
 JOINS = """
       LEFT JOIN charm code ON code.digest = coalesce(u.charm, a.charm)
