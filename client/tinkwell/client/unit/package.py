@@ -72,5 +72,9 @@ def _made(files: Iterable[package.NewFile]) -> Iterator[package.NewFile]:
         text = source.content.decode()
     except UnicodeDecodeError as error:
         raise errors.CharmRefused.of(source.path, "is not UTF-8; save it as UTF-8") from error
-    for name, made in charmcraft.split(text, there=there.keys()).items():
+    files_made = charmcraft.split(text, there=there.keys())
+    if charmcraft.METADATA_YAML in files_made:
+        # Its author is told of lines in the file that there is.
+        metadata.read_manifest({source.path: text})
+    for name, made in files_made.items():
         yield package.NewFile(name, made.encode())

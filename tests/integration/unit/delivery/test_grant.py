@@ -34,16 +34,9 @@ async def test_a_unit_is_set_up_and_then_waits_for_its_tick(site: Site) -> None:
     await site.sql.execute("UPDATE unit SET next_tick_at = clock_timestamp()")
     assert (await agent.next(unit)).grant.event.kind == "update-status"
     assert (await agent.commit(unit)).none.reason == NOTHING_DUE
-
-
-async def test_a_unit_that_has_no_tick_waits_until_it_is_named(site: Site) -> None:
-    await site.rows.application("web")
-    unit = await site.rows.unit("web")
-    agent = await site.agent()
-    await agent.run(unit)
     await site.sql.execute("UPDATE unit SET next_tick_at = NULL")
-    waits = await agent.next(unit)
-    assert (waits.none.reason, waits.none.HasField("due_in_seconds")) == (NOTHING_DUE, False)
+    # Only a wake tells when to ask for a unit that never ticks.
+    assert not (await agent.next(unit)).none.HasField("due_in_seconds")
 
 
 async def test_who_asks_again_is_granted_the_same_attempt(site: Site) -> None:

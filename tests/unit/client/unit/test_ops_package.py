@@ -48,6 +48,13 @@ def test_a_charm_that_needs_more_is_refused_with_a_sentence(tmp_path: Path, shap
     assert shape.refusal in str(caught.value)
 
 
+def test_a_mistake_is_told_by_its_line_in_the_file_that_there_is(tmp_path: Path) -> None:
+    with pytest.raises(errors.CharmRefused) as caught:
+        package.pack(written(tmp_path, dict(SHAPES["a sidecar on Kubernetes"].files)))
+    assert caught.value.violations[0].field == "charmcraft.yaml.containers"
+    assert caught.value.violations[0].description.startswith("line 4, column ")
+
+
 def test_the_files_that_ops_reads_are_made_of_charmcraft_yaml(tmp_path: Path) -> None:
     data = package.pack(written(tmp_path, dict(SHAPES["httpbin on machines"].files)))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -206,6 +206,9 @@ async def _follow_application(fetch: Fetch, application_id: str, version: int, k
         elected = await store.find_application(fetch, application_id, "term", version)
         if elected is None:
             return None
+        if not elected.data["leader"]:
+            # A setup goes on with what was announced before it, which may be nothing.
+            return Cause(f"no leader of {elected.data['name']} had been announced yet", elected.revision)
         return Cause(f"{elected.data['leader']} leads {elected.data['name']}, in term {version}", elected.revision)
     changed = await store.find_application(fetch, application_id, "config_version", version)
     if changed is None:

@@ -42,8 +42,8 @@ COLUMNS = f"""
               THEN extract(epoch FROM least(held.expires_at + {GRACE}, a.leader_until) - clock_timestamp())
               ELSE 0 END AS double precision) AS leads_seconds,
     CAST(CASE WHEN u.next_tick_at IS NOT NULL
-              THEN greatest(extract(epoch FROM u.next_tick_at - clock_timestamp()), 0) END AS double precision)
-        AS due_in_seconds
+              THEN greatest(extract(epoch FROM u.next_tick_at - clock_timestamp()), 0)
+              END AS double precision) AS due_in_seconds
 """  # noqa: S608
 JOINS = """
       LEFT JOIN charm code ON code.digest = coalesce(u.charm, a.charm)
