@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.store.agent.own import Bag
 
-# The event, or the task, must be in flight under the caller's lease, which holds its unit. By coalesce the unit is found
-# by its own id, and not among the thousands that a lease may hold.
+# The event, or the task, must be in flight under the caller's lease, which holds its unit. That is found by its own id,
+# due to coalesce, and not among the thousands that a lease may hold.
 RUNNING = """
     SELECT e.unit_id
       FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
