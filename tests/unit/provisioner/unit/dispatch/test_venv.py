@@ -58,7 +58,7 @@ async def test_an_environment_is_built_once_for_all_who_ask(tmp_path: Path, whee
     first, second = _packed_elsewhere(tmp_path, **text), _charm(tmp_path, "other", **text)
     found = await asyncio.gather(venvs.ready(first, DIGEST), venvs.ready(second, DIGEST))
     made = tmp_path / f"venvs/{'a' * 32}-cpython-3{MINOR}"
-    assert found == [made / "bin"] * 2
+    assert [*found] == [made / "bin"] * 2
     assert [charm.joinpath("venv").readlink() for charm in (first, second)] == [made] * 2
     asking = [str(first / "venv/bin/python3"), "-c", "import ops; print(ops.version)"]
     said = await asyncio.to_thread(subprocess.run, asking, capture_output=True, check=True)
