@@ -37,6 +37,12 @@ def of(pid: int) -> Usage:
     return Usage(cpu_ticks / _TICKS, rss_pages * _PAGE_BYTES)
 
 
+def own_seconds(pid: int) -> float:
+    """Return the processor time of a process alone, without its descendants. Raises `FileNotFoundError`."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
 class Meter:
     """Processor time of named processes between its making and `read`."""
 

@@ -2,7 +2,7 @@
 
 from bench.context import Context
 from bench.result import Outcome
-from bench.unit import beside, crowd, death, play, rate, storm
+from bench.unit import beside, crowd, death, ops, play, rate, storm
 
 _COMPARES = f"""\
 A server, and an agent as `tinkwell unit run` has it, with a charm whose handlers do nothing but write a bag.
@@ -19,6 +19,9 @@ too. *kill -9* strikes an agent: that of a leader, whose application has another
 is told that it leads; or the one of all players, amid their game, until each of these has ended an event of the agent
 that is started at once. *Other watchers* are a machine's, which changes as under *Idle watchers*, while players with a
 pause of some seconds between balls play or rest.
+
+*A charm of ops* has one unit, whose provisioner runs it with nothing else: each `config-changed` begins its Python
+anew. What is ours of that is the server, PostgreSQL, and the agent without the programs that it starts.
 """
 _NOTES = (
     (
@@ -35,7 +38,7 @@ _NOTES = (
 
 async def run(context: Context) -> Outcome:
     """Measure."""
-    parts = [await part.measure(context) for part in (rate, crowd, storm, death, beside)]
+    parts = [await part.measure(context) for part in (rate, crowd, storm, death, beside, ops)]
     return Outcome(
         title="Units",
         compares=_COMPARES,

@@ -78,6 +78,8 @@ class Agent:
         folders = await asyncio.to_thread(Folders, self.path, self.account)
         stack.callback(os.close, await _lock(folders.lock))
         venvs = Venvs(folders.venvs, self.account)
+        if self.account is not None:
+            await asyncio.to_thread(installation.check_account, self.account)
         await asyncio.to_thread(installation.install, folders.tools, table.NAMES)
         await asyncio.to_thread(lambda: venvs.sweep(folders.digests()))
         callers = {os.geteuid() if self.account is None else self.account.uid}

@@ -17,7 +17,8 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
         (ID, 1),
         {"unit_event_active", "relation_end_application", "unit_relation_pkey", "relation_member_unit", "lease_pkey"},
     ),
-    "running": (reading.RUNS, (ID, 1), {"unit_event_pkey", "unit_pkey"}),
+    # From the event to its unit, or from the lease: both are by an index.
+    "running": (reading.RUNS, (ID, 1), {"unit_event_pkey"}),
     "holds charm": (reading.HOLDS_CHARM, (ID, "sha256:0"), {"unit_lease"}),
     "bag": (reading.READ, (ID, 1, 1, "web/1"), {"unit_event_pkey", "relation_number", "relation_member_pkey"}),
 }

@@ -77,7 +77,7 @@ async def _all(site: Site) -> list[object]:
 
 async def test_an_agent_does_nothing_to_a_unit_that_another_one_holds(site: Site) -> None:
     agent, web, pg, relation = await _related(site)
-    other = await site.agent("thief")
+    other = await site.agent("thief", where="elsewhere")
     before = await _all(site)
     for unit in (web, pg):
         for what, asked in _asked(site.stub, other.token, agent.grants[unit], relation):
@@ -123,7 +123,7 @@ async def test_an_event_of_another_unit_is_committed_by_who_holds_that_unit_alon
     agent, web, _, relation = await _related(site)
     await site.rows.application("mine")
     mine = await site.rows.unit("mine")
-    other = await site.agent("b", application="mine")
+    other = await site.agent("b", where="elsewhere", application="mine")
     await other.run(mine)
     await _tick(site)
     await other.next(mine)

@@ -44,7 +44,7 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "secrets that are due": (view.DUE_IN, (ID,), {"secret_unit", "secret_reader_unit", "secret_revision_pkey"}),
     "lock secrets": (effect.LOCK, ("n1", ["a" * 20]), {"secret_name"}),
     "find secrets": (effect.FIND, (ID, ["a" * 20]), {"secret_name", "secret_reader_pkey"}),
-    "labels": (effect.LABELS, (ID,), {"secret_label", "secret_reader_unit"}),
+    "labels": (effect.LABELS, (ID,), {"secret_label", "secret_reader_label"}),
     "read a secret": (secret_reading.READ, (ID, 1, "a" * 20, "", 0), {"unit_event_pkey", "task_pkey", "secret_name"}),
     "task": (asking.FIND, (ID,), {"task_pkey"}),
     "tasks that wait": (asking.COUNT_PENDING, (ID,), {"task_pending"}),

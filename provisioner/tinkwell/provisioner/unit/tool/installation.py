@@ -6,10 +6,20 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
+from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.unit.tool import program
 
 PROGRAM = "tool.py"
 _MAX_LINE_BYTES = 255
+
+
+def check_account(account: Account) -> None:
+    """Raise `OSError` where the account that programs run as cannot run tools."""
+    if not account.can_enter(Path(os.path.realpath(sys.executable))):
+        raise OSError(
+            f"the account {account.name} of --process-user cannot run tools by {os.path.realpath(sys.executable)}: "
+            "install Python where it can"
+        )
 
 
 def install(folder: Path, names: Iterable[str]) -> None:

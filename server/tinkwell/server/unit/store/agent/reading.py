@@ -10,14 +10,15 @@ from collections.abc import AsyncGenerator
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.store.agent.own import Bag
 
-# The event, or the task, must be in flight under the caller's lease, which holds its unit.
+# The event, or the task, must be in flight under the caller's lease, which holds its unit. That is found by its own id,
+# due to coalesce, and not among the thousands that a lease may hold.
 RUNNING = """
     SELECT e.unit_id
       FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
              UNION ALL
             SELECT unit_id FROM task WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2) e
       JOIN unit h ON h.id = e.unit_id
-      JOIN lease l ON l.id = h.lease_id AND l.token = $2
+     WHERE coalesce(h.lease_id = (SELECT l.id FROM lease l WHERE l.token = $2), false)
 """
 # From there it goes to the relation that the unit is in, as long as its relation-broken is not committed.
 _MINE = f"""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tinkwell.core.unit.kinds import Rotation
 from tinkwell.server.database.database import Fetch
-from tinkwell.server.unit.store.secret.access import OF_UNIT, may_read, owns
+from tinkwell.server.unit.store.secret.access import ROWS_OF_UNIT, may_read, owns
 
 OWN = f"""
     SELECT s.name, s.owner, {owns()} AS is_owned,
@@ -25,7 +25,7 @@ OWN = f"""
                   LEFT JOIN relation r ON r.id = g.relation_id LEFT JOIN unit x ON x.id = g.unit_id
                  WHERE g.secret_id = s.id) END AS grants
       FROM unit u JOIN application a ON a.id = u.application_id
-      JOIN secret s ON s.id IN {OF_UNIT}
+     CROSS JOIN LATERAL {ROWS_OF_UNIT}
       LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id
      WHERE u.id = $1::text::uuid AND {may_read()}
      ORDER BY NOT {owns()}, s.name

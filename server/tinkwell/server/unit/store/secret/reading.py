@@ -11,10 +11,17 @@ READ = f"""
     SELECT CAST(s.id AS text) AS id, s.name, v.revision
       FROM ({RUNNING}) e
       JOIN unit u ON u.id = e.unit_id JOIN application a ON a.id = u.application_id
-      JOIN secret s ON s.namespace = u.namespace
-       AND CASE WHEN $3 <> '' THEN s.name = $3
-                ELSE s.label = $4 AND {owns()}
-                  OR s.id = (SELECT k.secret_id FROM secret_reader k WHERE k.unit_id = u.id AND k.label = $4) END
+     CROSS JOIN LATERAL (
+           SELECT s.* FROM (
+               SELECT id FROM secret WHERE $3 <> '' AND namespace = u.namespace AND name = $3
+                UNION
+               SELECT id FROM secret
+                WHERE $3 = '' AND namespace = u.namespace AND label = $4 AND label <> ''
+                  AND owner = ANY (ARRAY[u.name,
+                                         CASE WHEN u.number IS NOT DISTINCT FROM a.leader THEN a.name END]::text[])
+                UNION
+               SELECT secret_id FROM secret_reader WHERE $3 = '' AND unit_id = u.id AND label = $4 AND label <> ''
+           ) mine JOIN secret s ON s.id = mine.id OFFSET 0) s
       LEFT JOIN secret_revision v
         ON v.secret_id = s.id AND v.revision = CASE WHEN CAST($5 AS bigint) = 0 THEN s.latest ELSE $5 END
      WHERE {may_read()}

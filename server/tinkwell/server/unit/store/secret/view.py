@@ -7,7 +7,7 @@ from typing import Any
 from tinkwell.core.unit.ledger import SecretLedger
 from tinkwell.core.unit.view import RevisionView, SecretView
 from tinkwell.server.database.database import Fetch
-from tinkwell.server.unit.store.secret.access import IS_USED, OF_UNIT, may_read, owns
+from tinkwell.server.unit.store.secret.access import IS_USED, OF_UNIT, ROWS_OF_UNIT, may_read, owns
 
 SECRETS = f"""
     (SELECT CAST(json_agg(json_build_array(
@@ -17,8 +17,8 @@ SECRETS = f"""
                 (SELECT json_agg(json_build_array(
                             v.revision, coalesce(v.expires_at <= clock_timestamp(), false), {IS_USED}))
                    FROM secret_revision v WHERE v.secret_id = s.id) END)) AS text)
-       FROM secret s LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id
-      WHERE s.id IN {OF_UNIT}) AS secrets
+       FROM {OF_UNIT} AS mine (id) JOIN secret s ON s.id = mine.id
+       LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id) AS secrets
 """  # noqa: S608
 # What the clock brings about next, of which no event of the log tells.
 DUE_IN = f"""
@@ -26,14 +26,14 @@ DUE_IN = f"""
                      THEN greatest(extract(epoch FROM min(d.at) - clock_timestamp()), 0) END
                 AS double precision) AS seconds
       FROM unit u JOIN application a ON a.id = u.application_id
-      JOIN secret s ON s.id IN {OF_UNIT} AND {owns()}
+     CROSS JOIN LATERAL {ROWS_OF_UNIT}
       LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id
      CROSS JOIN LATERAL (
            SELECT s.rotates_at AS at
             UNION ALL
            SELECT v.expires_at FROM secret_revision v
             WHERE v.secret_id = s.id AND NOT v.revision = ANY (coalesce(k.expired, '{{}}'))) d
-     WHERE u.id = $1::text::uuid
+     WHERE u.id = $1::text::uuid AND {owns()}
 """  # noqa: S608
 
 
