@@ -25,8 +25,7 @@ _REVEAL = access.ADMINS
 
 _SERVICES: Mapping[str, Mapping[Set[Role], str]] = {
     f"{_PACKAGE}HardwareService": {
-        _READ: "ByMAC ByIP ByID",
-        _FOLLOW: "All Watch",
+        _FOLLOW: "ByMAC ByIP ByID All Watch",
         _ASK: "Push PushMany Delete PhoneHome",
     },
     f"{_PACKAGE}TemplateService": {
@@ -48,9 +47,9 @@ _SERVICES: Mapping[str, Mapping[Set[Role], str]] = {
         _WORK: "AcquireOperation GetWork SubmitPlan ReportOperation AppendLogs",
     },
     f"{_PACKAGE}ApplicationService": {
-        _READ: "GetCharm ListCharms GetApplication ListApplications GetUnit ListUnits GetRelation ListRelations "
-        "Explain ListEvents ListDeferred Logs",
-        _FOLLOW: "ListStorages Watch",
+        _READ: "GetCharm ListCharms ListApplications GetUnit GetRelation ListRelations Explain ListEvents "
+        "ListDeferred Logs",
+        _FOLLOW: "GetApplication ListUnits ListStorages Watch",
         # What a task was given and what it answers may be confidential, and so readers have neither.
         _ASK: "UploadCharm Deploy SetConfig AddUnits RemoveUnit Refresh Remove Relate Unrelate Resolve Request Attach "
         "Detach RemoveStorage RunTask CancelTask GetTask ListTasks",
