@@ -208,7 +208,7 @@ resources:
     "files beside the manifest": Shape(
         manifest="",
         others={
-            "metadata.yaml": "name: classic\nsummary: a\nprovides: {site: http}\nmin-juju-version: 2.8.0\n",
+            "metadata.yaml": "name: old\nsummary: a\nprovides: {site: {interface: http}}\nmin-juju-version: 2.8.0\n",
             "config.yaml": "options: {a: {type: string, default: ''}}\n",
             "actions.yaml": "pause: {description: Stops it.}\n",
         },
