@@ -30,6 +30,7 @@ from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.unit.notice import DeferredNotice
 from tinkwell.client.unit.task import CANCELLED, Task
 from tinkwell.core.charm import package
+from tinkwell.core.unit import limit
 from tinkwell.core.unit.effect import TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile, TaskKind, TaskState
 
@@ -346,6 +347,8 @@ class UnitServer:
         if task_id not in state.ended:
             if state.running is None or state.running[0].id != task_id:
                 raise errors.IllegalTransition("the task has ended otherwise")
+            if len(outcome.result.encode()) > limit.TASK_RESULT_BYTES:
+                raise errors.InvalidField.of("task.result", "is too long")
             state.running = None
             if outcome.state is TaskState.SUCCEEDED:
                 self._apply(effects)
