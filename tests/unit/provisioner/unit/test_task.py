@@ -71,7 +71,7 @@ async def _is_over(server: UnitServer) -> None:
 async def test_one_that_is_cancelled_is_ended_though_it_does_not_listen(tmp_path: Path) -> None:
     server, task = _server(HANGS)
     async with _agent(server, tmp_path):
-        await eventually(lambda: _runs(tmp_path), deadline_seconds=DEADLINE_SECONDS)
+        await eventually(lambda: bool(_runs(tmp_path)), deadline_seconds=DEADLINE_SECONDS)
         server.cancel()
         await _is_over(server)
     outcome, _ = server.state.ended[task]
@@ -104,7 +104,7 @@ async def test_one_that_is_late_is_ended(tmp_path: Path) -> None:
 async def test_one_whose_agent_has_stopped_is_ended_and_not_run_again(tmp_path: Path) -> None:
     server, task = _server(HANGS)
     async with _agent(server, tmp_path):
-        await eventually(lambda: _runs(tmp_path), deadline_seconds=DEADLINE_SECONDS)
+        await eventually(lambda: bool(_runs(tmp_path)), deadline_seconds=DEADLINE_SECONDS)
     assert not _lives(_runs(tmp_path)[0])
     async with _agent(server, tmp_path):
         await _is_over(server)
@@ -162,7 +162,7 @@ async def test_a_charm_that_spoils_its_state_fails_alone(tmp_path: Path, command
     text = f"#!/bin/sh\n[ -e again ] || {{ touch again; {command}; }}\n"
     server.deploy([manifest, NewFile("hooks/install", text.encode(), True)])
     async with _agent(server, tmp_path):
-        await eventually(lambda: server.state.failures, deadline_seconds=DEADLINE_SECONDS)
+        await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
         server.retry()
         await _is_over(server)
     assert server.state.committed == [("install", 2)]
