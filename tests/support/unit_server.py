@@ -25,11 +25,12 @@ from tinkwell.client.unit.agent.grant import (
     NoEventReason,
     SecretContent,
 )
-from tinkwell.client.unit.event import EventRelation, UnitEvent
+from tinkwell.client.unit.event import EventRelation, EventSecret, UnitEvent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.unit.notice import DeferredNotice
 from tinkwell.client.unit.task import CANCELLED, Task
 from tinkwell.core.charm import package
+from tinkwell.core.unit import limit
 from tinkwell.core.unit.effect import TaskOutcome
 from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile, TaskKind, TaskState
 
@@ -83,6 +84,8 @@ class UnitServer:
         self.refused: set[str] = set()
         self.errors: dict[str, list[errors.Error]] = {}
         self.timeout_seconds = 30.0
+        # Secrets that the unit may change, the first of which events of secrets are about, at revision 1.
+        self.owned: list[str] = []
         self.storages: dict[str, bool] = {}
         self.kept_storages: set[str] = set()
         self.history_id = "one"
@@ -346,6 +349,8 @@ class UnitServer:
         if task_id not in state.ended:
             if state.running is None or state.running[0].id != task_id:
                 raise errors.IllegalTransition("the task has ended otherwise")
+            if len(outcome.result.encode()) > limit.TASK_RESULT_BYTES:
+                raise errors.InvalidField.of("task.result", "is too long")
             state.running = None
             if outcome.state is TaskState.SUCCEEDED:
                 self._apply(effects)
@@ -359,7 +364,7 @@ class UnitServer:
             number=7, endpoint="db", application="pg", members=("pg/0",), own=Bag("web/0", dict(self.state.bag))
         )
         return Grant(
-            event=_event(number, attempt, self.state.names[number] if self.state.names else "install"),
+            event=_event(number, attempt, self.state.names[number] if self.state.names else "install", *self.owned[:1]),
             timeout_seconds=self.timeout_seconds,
             unit_id=UNIT_ID,
             unit="web/0",
@@ -377,7 +382,8 @@ class UnitServer:
             deferred=tuple(DeferredNotice(*each) for each in self.state.notices),
             secrets=tuple(
                 GrantedSecret(id=each, owner="pg", latest=len(held)) for each, held in self.state.secrets.items()
-            ),
+            )
+            + tuple(GrantedSecret(id=each, owner="web/0", owned=True, label="own", latest=2) for each in self.owned),
             committed_ordinal=len(self.state.committed),
         )
 
@@ -405,12 +411,14 @@ class UnitServer:
             scrap.replace(self._path)
 
 
-def _event(number: int, attempt: int, name: str) -> UnitEvent:
+def _event(number: int, attempt: int, name: str, secret: str = "") -> UnitEvent:
     """Make an event of its name, such as `db-relation-changed`."""
     kind = next(kind for text, kind in sorted(NAMES.items(), key=lambda each: -len(each[0])) if name.endswith(text))
     event = UnitEvent(str(number), kind=kind, ordinal=number + 1, attempt=attempt, unit="web/0", unit_id=UNIT_ID)
     if kind.is_relation:
         event = dataclasses.replace(event, relation=EventRelation(7, "db", application="pg", unit="pg/0"))
+    if kind.is_secret:
+        event = dataclasses.replace(event, secret=EventSecret(secret, revision=1))
     if kind.is_storage:
         event = dataclasses.replace(event, storage="data/0")
     return event

@@ -41,7 +41,7 @@ async def find(host: Host, unit_id: str) -> Outcome | None:
     if outcome is None or not outcome.state:
         return outcome
     state = host.folders.unit(unit_id).state
-    if await asyncio.to_thread(state.digest) == outcome.state:
+    if await asyncio.to_thread(state.fits, outcome.state):
         return outcome
     logger.warning("an outcome does not fit the state of its charm", extra={"event": outcome.event_id})
     await asyncio.to_thread(state.restore)

@@ -32,6 +32,8 @@ from tinkwell.provisioner.unit.world import Around
 
 logger = logging.getLogger(__name__)
 
+_CANCELLED = "it was cancelled"
+
 
 class Broken(Exception):
     """The event cannot be run here; the text says why, and what to do."""
@@ -48,6 +50,7 @@ class Execution:
         self._world = Around(host, given, self._folder, self.learn)
         self._is_cancelled = asyncio.Event()
         self._spoken = Spoken()
+        self._note_cancelled()
 
     async def run(self) -> Granted | NoEvent:
         """Run it to its end; returns what comes next. Raises an `errors.Error` where the server refuses its end."""
@@ -57,6 +60,8 @@ class Execution:
             own = self._host.folders
             attempt = Attempt(await asyncio.to_thread(granted.given, self._grant, own, self._host.address), self._world)
             python = await self._prepare(attempt)
+            if self._is_cancelled.is_set():
+                return await self._fail(_CANCELLED, state=TaskState.CANCELLED)
             ended = await self._carry_out(attempt, python)
         except (Broken, OSError, Refused, state_dir.StateError, venv.Unbuildable) as error:
             return await self._fail(str(error))
@@ -71,7 +76,15 @@ class Execution:
         """Take what the server says of the same attempt later on: whether its unit leads, or its task is cancelled."""
         self._granted = given
         self._world.learn(given)
-        if given.grant.task is not None and given.grant.task.is_cancelled:
+        self._note_cancelled()
+
+    async def give_up(self) -> Granted | NoEvent:
+        """Tell of a task that was run already, and whose end the server does not have, that it has failed."""
+        return await self._fail("its end could not be told, and a task is not run a second time")
+
+    def _note_cancelled(self) -> None:
+        task = self._granted.grant.task
+        if task is not None and task.is_cancelled:
             self._is_cancelled.set()
 
     @property
@@ -206,7 +219,7 @@ class Execution:
             return await self._commit(attempt, TaskOutcome(state=TaskState.SUCCEEDED, result=result))
         state, why = TaskState.FAILED, self._reason(ended) if said is None else said
         if ended.is_stopped:
-            state, why = TaskState.CANCELLED, "it was cancelled"
+            state, why = TaskState.CANCELLED, _CANCELLED
         elif ended.is_late:
             state = TaskState.TIMEOUT
         return await self._fail(why, state=state, result=result)

@@ -5,8 +5,9 @@ import json
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.unit import script
 
-# So many characters of each output are kept, the first ones.
+# So much of each output is kept, the first of it: as many characters, and as many bytes as they have in JSON.
 MAX_CHARACTERS = 64 * 1024
+MAX_BYTES = 200 * 1024
 
 
 class Spoken:
@@ -25,6 +26,15 @@ class Spoken:
 
     def result(self, values: JsonObject, ended: script.Ending) -> str:
         """Return the result of a task as JSON: what its program has answered, said, and its exit code."""
-        said = {key: "".join(self._texts[stream]) for key, stream in (("stdout", "STDOUT"), ("stderr", "STDERR"))}
+        said = {
+            key: _first("".join(self._texts[stream])) for key, stream in (("stdout", "STDOUT"), ("stderr", "STDERR"))
+        }
         code = 128 + ended.signal if ended.signal else ended.code
         return json.dumps({**values, **{key: text for key, text in said.items() if text}, "return-code": code})
+
+
+def _first(text: str) -> str:
+    """Cut a text so that it has at most `MAX_BYTES` in JSON."""
+    while (size := len(json.dumps(text))) > MAX_BYTES:
+        text = text[: len(text) * MAX_BYTES // size - 1]
+    return text

@@ -33,6 +33,8 @@ class Unit:
         self._pause = backoff.Backoff(longest_seconds=LONGEST_SECONDS)
         # Whether it was asked what is next while an event ran: that may have granted the event after it.
         self._has_looked = False
+        # The task that was begun last: granted again, it is not run again.
+        self._task = ""
 
     def wake(self) -> None:
         """Have it look for what is due."""
@@ -68,6 +70,10 @@ class Unit:
                 raise
             logger.warning("a unit's events cannot be run", extra={"unit": self._id, "cause": str(error)})
             return None
+        except OSError as error:
+            # A disk that is full, or files that a charm has spoiled, are no matter of the other units.
+            logger.warning("a unit's files cannot be used", extra={"unit": self._id, "cause": str(error)})
+            return None
         self._pause.reset()
         return following
 
@@ -86,6 +92,10 @@ class Unit:
     async def _carry_out(self, granted: Granted) -> Granted | NoEvent:
         """Run an attempt, and end it where the unit is gone meanwhile. A commit that is refused leads to a new look."""
         attempt = execution.Execution(self._host, granted)
+        if (task := granted.grant.task) is not None:
+            if task.id == self._task:
+                return await attempt.give_up()
+            self._task = task.id
         working = asyncio.ensure_future(attempt.run())
         looking = asyncio.ensure_future(self._look(granted, attempt))
         try:

@@ -31,6 +31,8 @@ class Tiny(ops.CharmBase):
         framework.observe(self.on.db_relation_joined, self._on_db)
         framework.observe(self.on.db_relation_changed, self._on_db)
         framework.observe(self.on.secret_changed, self._on_secret)
+        framework.observe(self.on.secret_rotate, self._on_rotate)
+        framework.observe(self.on.secret_expired, self._on_expired)
         framework.observe(self.on.backup_action, self._on_backup)
         framework.observe(self.on.fail_action, self._on_fail)
 
@@ -65,6 +67,17 @@ class Tiny(ops.CharmBase):
         content = event.secret.get_content(refresh=True)
         logger.info("%s has %d characters now", event.secret.label, len(content["password"]))
         self._count()
+
+    def _on_rotate(self, event: ops.SecretRotateEvent) -> None:
+        event.secret.set_content({"password": "another-one"})
+
+    def _on_expired(self, event: ops.SecretExpiredEvent) -> None:
+        logger.info("revision %d of %s has expired", event.revision, event.secret.label)
+        event.remove_revision()
+        try:
+            self.model.get_secret(id="secret:" + "x" * 20)
+        except ops.SecretNotFoundError:
+            logger.info("another one is not there for it")
 
     def _on_backup(self, event: ops.ActionEvent) -> None:
         event.log(f"backs up to {event.params['target']}")

@@ -130,3 +130,12 @@ async def test_actions_answer_and_keep_what_they_have_counted(tmp_path: Path) ->
     # install was the second one, and what has failed is not counted.
     assert json.loads(server.state.ended[again][0].result)["count"] == "3"
     assert not (tmp_path / "units/units" / UNIT_ID / "state").exists()
+
+
+async def test_secrets_are_rotated_and_removed_once_they_expire(tmp_path: Path) -> None:
+    server = _server(["install", "secret-rotate", "secret-expired"])
+    server.owned = ["o" * 20]
+    await _run(server, tmp_path)
+    assert server.state.secret_edits == [f"set {'o' * 20}", f"remove {'o' * 20}"]
+    assert "revision 1 of own has expired" in _said(server)
+    assert "another one is not there for it" in _said(server)

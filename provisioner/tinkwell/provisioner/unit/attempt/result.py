@@ -3,10 +3,13 @@
 import json
 import re
 
+from tinkwell.core.unit import limit
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.unit.attempt.world import Refused
 
-MAX_BYTES = 1024 * 1024
+# The rest of what the server takes is for the program's own output.
+MAX_BYTES = limit.TASK_RESULT_BYTES // 2
+MAX_DEPTH = 32
 # What is kept for the program's own output.
 RESERVED = ("stdout", "stderr", "return-code")
 _KEY = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
@@ -30,7 +33,11 @@ class Result:
                 f'key "{path}" must start and end with lowercase alphanumeric, and contain only lowercase '
                 "alphanumeric, hyphens and periods"
             )
-        if len(json.dumps(self.values)) + len(path) + len(json.dumps(value)) > MAX_BYTES:
+        if len(above) >= MAX_DEPTH:
+            raise Refused(f"a key of a result has {len(above) + 1:,} parts; at most {MAX_DEPTH} are allowed")
+        # Each part costs its quotes, a colon, a comma and its braces at most.
+        parts = 8 * (len(above) + 1)
+        if parts + len(json.dumps(self.values)) + len(path) + len(json.dumps(value)) > MAX_BYTES:
             raise Refused(f"the result of an action has at most {MAX_BYTES:,} bytes")
         here = self.values
         for part in above:

@@ -27,6 +27,7 @@ NAME = ".unit-state.db"
 _NOTE, _COPY = "state", "state.copy"
 _LEFTOVERS = ("-journal", "-wal", "-shm")
 _PRESENT, _ABSENT = "present", "absent"
+_NOT_PLAIN = f"{NAME} is no plain file any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class StateFile:
     def begin(self, attempt_id: str, ordinal: int) -> None:
         """Remember the file as it is before an attempt, while nothing is unsettled. A task has the ordinal 0."""
         copy = self.folder / _COPY
+        if self.path.is_symlink() or (self.path.exists() and not self.path.is_file()):
+            raise OSError(_NOT_PLAIN)
         try:
             scrap = self.folder / f"{_COPY}.scrap"
             shutil.copy2(self.path, scrap, follow_symlinks=False)
@@ -80,10 +83,12 @@ class StateFile:
         if noted is None:
             return
         for leftover in _LEFTOVERS:
-            self.path.with_name(NAME + leftover).unlink(missing_ok=True)
+            _remove(self.path.with_name(NAME + leftover))
         if not noted.was_there:
-            self.path.unlink(missing_ok=True)
+            _remove(self.path)
         elif (copy := self.folder / _COPY).exists():  # otherwise it is back already
+            if self.path.is_dir():  # nothing takes the place of a folder
+                _remove(self.path)
             with contextlib.suppress(FileNotFoundError):
                 _own_as(self.charm, copy)
             copy.replace(self.path)
@@ -95,6 +100,13 @@ class StateFile:
         with contextlib.suppress(FileNotFoundError):
             os.link(self.path, new / NAME, follow_symlinks=False)
 
+    def fits(self, digest: str) -> bool:
+        """Say whether the file is the one with this digest; what is no plain file never is."""
+        try:
+            return self.digest() == digest
+        except OSError:
+            return False
+
     def digest(self) -> str:
         """Return the SHA-256 of the file in hexadecimal digits; a word where there is none."""
         try:
@@ -104,7 +116,7 @@ class StateFile:
             return _ABSENT
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(f"{NAME} is no plain file any more")
+                raise OSError(_NOT_PLAIN)
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def _noted(self) -> "_Note | None":
@@ -130,8 +142,17 @@ def _own_as(charm: Path, copy: Path) -> None:
         os.chown(copy, found.st_uid, found.st_gid)
 
 
+def _remove(path: Path) -> None:
+    """Remove whatever a charm has put there; there need not be anything."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    # What a charm has put there meanwhile may be a link to a pipe, which would never be open.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         os.fsync(descriptor)
     finally:

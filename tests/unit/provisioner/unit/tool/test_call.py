@@ -289,7 +289,8 @@ async def test_an_action_answers() -> None:
     assert (attempt.result.failure, world.told) == ("no room", ["half done"])
     assert (await _say("action-set stdout=1", attempt)).err == 'ERROR cannot set reserved action key "stdout"\n'
     assert "must start and end with lowercase" in (await _say("action-set A=1", attempt)).err
-    assert "at most 1,048,576 bytes" in (await table.call(attempt, "action-set", [f"large={'x' * 1_048_577}"], b"")).err
+    assert "at most 32" in (await table.call(attempt, "action-set", [f"{'a.' * 32}a=1"], b"")).err
+    assert "at most 524,288 bytes" in (await table.call(attempt, "action-set", [f"large={'x' * 524_289}"], b"")).err
 
 
 async def test_a_new_secret_is_read_and_given_away_within_its_event() -> None:
