@@ -23,8 +23,8 @@ _LOOPBACK = ("localhost:", "127.", "[::1]:")
 
 # The channel's own pause between tries to connect, which it makes up to a fifth longer.
 LONGEST_RECONNECT_MS = 500
-# The longest answer that is taken. The longest one that a server makes is a grant, with all that is a unit's own: as much
-# as its charm may write.
+# The longest answer that is taken. The longest one that a server makes is a grant, with all that is a unit's own: as
+# much as its charm may write.
 MAX_ANSWER_BYTES = 128 * 1024 * 1024
 # A dead server is noticed within half a minute, also by a watch on which nothing happens. Pings stop while no call is
 # open. The channel tries again soon, because each watch and call keeps its own pace above it; a try of which nothing
