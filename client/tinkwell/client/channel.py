@@ -23,6 +23,9 @@ _LOOPBACK = ("localhost:", "127.", "[::1]:")
 
 # The channel's own pause between tries to connect, which it makes up to a fifth longer.
 LONGEST_RECONNECT_MS = 500
+# The longest answer that is taken. The longest one that a server makes is a grant, with all that is a unit's own: as
+# much as its charm may write.
+MAX_ANSWER_BYTES = 128 * 1024 * 1024
 # A dead server is noticed within half a minute, also by a watch on which nothing happens. Pings stop while no call is
 # open. The channel tries again soon, because each watch and call keeps its own pace above it; a try of which nothing
 # comes, as where packets are dropped, ends after five seconds.
@@ -35,7 +38,7 @@ _OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", LONGEST_RECONNECT_MS),
     ("grpc.min_reconnect_backoff_ms", 5_000),
-    ("grpc.max_receive_message_length", 16 * 1024 * 1024),
+    ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
     ("grpc.primary_user_agent", "tinkwell-python"),
     # A connection for each client: gRPC would let those of one process share theirs, and with it one worker.
     ("grpc.use_local_subchannel_pool", 1),

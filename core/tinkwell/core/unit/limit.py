@@ -4,6 +4,8 @@ CONFIG_BYTES = 1 << 20
 BAG_KEYS = 256
 BAG_VALUE_BYTES = 64 << 10
 BAG_BYTES = 1 << 20
+# What a unit and its application say in all relations of the unit, which comes with each of its events.
+OWN_BAGS_BYTES = 32 << 20
 STATE_BYTES = 1 << 20
 NOTICES = 1_000
 LOG_LINE_BYTES = 128 << 10

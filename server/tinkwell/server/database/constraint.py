@@ -28,6 +28,9 @@ _TOO_LARGE = {
 }
 _RACED = {
     "sealed_value_place": "another writer has just stored the secrets of the same document; try again",
+    "secret_name": "another writer has just made a secret of that id; try again",
+    "secret_pkey": "another writer has just made a secret of that id; try again",
+    "secret_label": "another writer has just given that label; try again",
     "application_charm_known": "the charm has just been forgotten; upload it, and ask again",
     "operation_chart_known": "the chart has just been forgotten; upload it, and ask again",
 }

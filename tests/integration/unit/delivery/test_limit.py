@@ -10,6 +10,8 @@ from support import edge
 from support.unit_site import Agent, Site, bag, edits
 from tinkwell.api.v1 import application_service_pb2 as application_pb
 from tinkwell.api.v1 import unit_service_pb2 as pb
+from tinkwell.client import channel
+from tinkwell.core.unit import limit
 
 _KIB = 1 << 10
 
@@ -118,3 +120,23 @@ async def test_a_line_has_a_limit_and_so_have_the_lines_of_an_attempt(site: Site
     # What comes beyond the last line is not kept, and the answer says how many were.
     assert (await site.stub.AppendLogs(request(9_999, 10_000, 10_001, 10_002))).accepted == 2
     assert await site.count("unit_log") == 3
+
+
+async def test_all_own_bags_together_have_a_limit_and_the_longest_grant_goes_to_an_agent(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = limit.OWN_BAGS_BYTES + limit.OWN_BAGS_BYTES + 4 * limit.STATE_BYTES + limit.NOTICES * (17 * _KIB)
+    assert most < channel.MAX_ANSWER_BYTES
+    agent, unit, relation = await _granted(site)
+    await agent.commit(unit, bags=[_bag(relation, {"key": "x" * 1_000})])
+    monkeypatch.setattr(limit, "OWN_BAGS_BYTES", 900)
+    await site.sql.execute("UPDATE unit SET next_tick_at = clock_timestamp()")
+    await agent.next(unit)
+    told = await edge.refused(site.stub.CommitEvent(agent.committing(unit, bags=[_bag(relation, {"more": "x"})])))
+    assert told.fields["effects.bags"] == (
+        "there would be 1,008 bytes in all bags of the unit and its application; at most 900 may be"
+    )
+    await site.retry_now()
+    await agent.next(unit)
+    # Whoever is beyond it may take something away.
+    await agent.commit(unit, bags=[_bag(relation, {"key": "x" * 950})])

@@ -238,6 +238,24 @@ async def test_a_label_is_of_one_secret_of_its_owner(stage: Stage) -> None:
     assert "effects.secrets[0].set.label" in await stage.refused("pg/0", change(SECOND, label="other"))
 
 
+async def test_a_label_goes_from_one_secret_to_another_in_one_event(stage: Stage) -> None:
+    await stage.do("pg/0", add(SECOND, label="root"))
+    # What comes first by its id gets the label that the other one has.
+    await stage.do("pg/0", change(SECOND, label="old"), add(label="root", content=NEW))
+    assert await stage.read("pg/0", label="root") == NEW
+    await stage.do("pg/0", change(SECOND, label="new"), change(label="old"), change(SECOND, label="root"))
+    assert [await stage.read("pg/0", label=label) for label in ("root", "old")] == [CONTENT, NEW]
+    await stage.do("pg/0", remove(name=SECOND), change(label="root"))
+    assert await stage.read("pg/0", label="root") == NEW
+
+
+async def test_a_label_for_what_others_own_goes_from_one_to_another_in_one_event(stage: Stage) -> None:
+    await stage.do("pg/0", add(), grant(stage.relation), add(SECOND, content=NEW), grant(stage.relation, name=SECOND))
+    await stage.do("web/0", track(1, label="old"), track(1, name=SECOND, label="db"))
+    await stage.do("web/0", track(1, name=SECOND, label="next"), track(1, label="db"))
+    assert await stage.read("web/0", label="db") == CONTENT
+
+
 async def test_an_edit_without_a_word_is_refused(stage: Stage) -> None:
     await stage.begin("pg/0")
     effects = {"secrets": [unit_pb.SecretEdit(id=FIRST)]}

@@ -254,6 +254,23 @@ async def test_the_leader_is_asked_by_that_name_and_commands_run_where_they_are_
     assert (asked.unit, asked.kind, list(asked.arguments)) == ("web/0", pb.TASK_KIND_EXEC, ["ls", "-l"])
 
 
+async def test_the_outcome_that_an_agent_has_left_is_heard_from_who_follows_it(stage: Stage) -> None:
+    asked = await stage.run()
+    await stage.agent.next(stage.unit)
+    # It begins anew, and waits for the folder that the other one has, which serves the units.
+    await stage.site.agent()
+    heir = await stage.site.agent("b")
+    heir.grants = stage.agent.grants
+    await stage.site.units.AppendTaskLog(
+        unit_pb.AppendTaskLogRequest(lease_token=heir.token, task_id=asked.id, number=1, lines=["done"])
+    )
+    await heir.end(stage.unit, result='{"size": 7}')
+    ended = await stage.task(asked)
+    assert (ended.state, ended.result, list(ended.log)) == (pb.TASK_STATE_SUCCEEDED, '{"size": 7}', ["done"])
+    holder = await stage.site.sql.fetchval("SELECT l.owner FROM unit u JOIN lease l ON l.id = u.lease_id")
+    assert holder == "b"
+
+
 async def test_the_newest_ended_tasks_are_kept(stage: Stage) -> None:
     await stage.site.sql.execute(
         """

@@ -186,7 +186,29 @@ def _bags(checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
         if len(new) > limit.BAG_KEYS:
             checks.refuse(field, f"the bag would have {len(new):,} keys; at most {limit.BAG_KEYS:,} may be")
         edited[key] = old, new
+    if edited:
+        _check_own_bags(checks, ground, edited)
     return edited
+
+
+def _check_own_bags(checks: check.Checks, ground: Ground, edited: _Edited) -> None:
+    own = {key: each.data for key, each in ground.own.bags.items()} | {key: new for key, (_, new) in edited.items()}
+    size = sum(_bytes(key) + _bytes(value) for data in own.values() for key, value in data.items())
+    # Whoever is over it may still take something away.
+    if size > limit.OWN_BAGS_BYTES and any(_has_more(old, new) for old, new in edited.values()):
+        checks.refuse(
+            "effects.bags",
+            f"there would be {size:,} bytes in all bags of the unit and its application; "
+            f"at most {limit.OWN_BAGS_BYTES:,} may be",
+        )
+
+
+def _has_more(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    return any(key not in old or len(value) > len(old[key]) for key, value in new.items())
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _may_edit(checks: check.Checks, field: str, ground: Ground, edit: BagEdit) -> bool:

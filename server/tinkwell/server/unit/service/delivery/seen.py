@@ -15,11 +15,13 @@ from tinkwell.server.unit.store.delivery import Loaded
 
 # With these `update-status` is due at another time.
 TICKS = frozenset({EventKind.START, EventKind.UPDATE_STATUS})
+# Seen are the relations and storages of the charm that it was told of last, which is another one after this.
+_OTHER_CHARM = EventKind.UPGRADE_CHARM
 
 
 def stays(event: UnitEvent, view: View) -> bool:
     """Whether the commit of an event changes nothing that is seen of its unit, but what it has been told and writes."""
-    return event.kind not in TICKS and not change.committed(event, view)
+    return event.kind not in TICKS and event.kind is not _OTHER_CHARM and not change.committed(event, view)
 
 
 def after(loaded: Loaded, ledger: Ledger, written: Written) -> Loaded:

@@ -19,10 +19,10 @@ async def write(
     Raises `errors.SecretsDisabled` and `LookAgain`.
     """
     renewed: list[tuple[str, int]] = []
+    # First, since a label may go from one secret to another.
+    await _free_labels(transaction, unit_id, drafts)
     for _, draft in sorted(drafts.all.items()):
         if draft.is_removed:
-            if draft.stored is not None:
-                await store.drop(transaction, draft.stored.id)
             continue
         secret_id = await _write(transaction, unit_id, draft)
         if draft.content is not None:
@@ -40,6 +40,28 @@ async def renew(transaction: Transaction, renewed: Sequence[tuple[str, int]]) ->
     """Let owners be told of expiries that were set anew, once it is written what was told before."""
     for secret_id, revision in renewed:
         await store.renew(transaction, secret_id, revision)
+
+
+async def _free_labels(transaction: Transaction, unit_id: str, drafts: Drafts) -> None:
+    """Remove the secrets that go, and take from the others the labels that another one is to have."""
+    kept = []
+    for _, draft in sorted(drafts.all.items()):
+        if not draft.is_removed:
+            kept.append(draft)
+        elif draft.stored is not None:
+            await store.drop(transaction, draft.stored.id)
+    wanted, own_wanted = ({each.label for each in kept} - {""}, {each.own_label for each in kept} - {""})
+    stored = [(each, each.stored) for each in kept if each.stored is not None]
+    freed = [found.id for each, found in stored if each.label not in (None, found.label) and found.label in wanted]
+    own_freed = [
+        found.id
+        for each, found in stored
+        if each.own_label not in (None, found.own_label) and found.own_label in own_wanted
+    ]
+    if freed:
+        await store.free_labels(transaction, freed)
+    if own_freed:
+        await store.free_own_labels(transaction, unit_id, own_freed)
 
 
 async def _write(transaction: Transaction, unit_id: str, draft: Draft) -> str:

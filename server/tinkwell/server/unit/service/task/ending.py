@@ -141,7 +141,7 @@ class TaskEnding:
             if task is None or not await delivery.lock_unit(transaction, task.unit_id):
                 raise errors.NotFound("TASK", task_id)
             held = await hold.read(transaction, task.unit_id, lease_token=lease_token)
-            fence.check_end(held, lease_token)
+            fence.inherits(held, lease_token)
             await store.append(transaction, task_id, number, lines)
 
         if lines:
@@ -175,7 +175,9 @@ async def _lock(transaction: Transaction, turn: Turn, call: _Call, found: hold.F
     looked = await turn.look()
     if looked is None or (looked.held.leads and not locks_application):
         raise LookAgain
-    fence.check_end(looked.held, call.lease_token)
+    # As with events: what its agent has left is told by who follows it.
+    if fence.inherits(looked.held, call.lease_token) and looked.held.own is not None:
+        await hold.take(transaction, found.unit_id, looked.held.own.id)
     return looked
 
 

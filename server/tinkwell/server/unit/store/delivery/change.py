@@ -75,6 +75,8 @@ ROTATE = f"""
       FROM unit u
      WHERE u.id = $1::text::uuid AND s.namespace = u.namespace AND s.name = $2
 """  # noqa: S608
+# Locked in the order in which all lock secrets, and by a statement of its own, so that all of them are before any goes.
+_LOCK_SECRETS = "SELECT id FROM secret WHERE unit_id = $1::text::uuid ORDER BY id FOR UPDATE"
 _DROP_SECRETS = "DELETE FROM secret WHERE unit_id = $1::text::uuid"
 _FORGET_SECRETS = "DELETE FROM secret_reader WHERE unit_id = $1::text::uuid"
 _END_TASKS = """
@@ -101,7 +103,8 @@ STATEMENTS: Mapping[type[change.Change], tuple[str, ...]] = {
     change.Detach: (_DETACH_KEPT, _DETACH),
     change.Rotated: (ROTATE,),
     change.Die: (
-        *(_LEAVE_STORAGES, _DROP_STORAGES, _FORGET_MEMBERS, _DROP_SECRETS, _FORGET_SECRETS, _END_TASKS, _DIE),
+        *(_LEAVE_STORAGES, _DROP_STORAGES, _FORGET_MEMBERS),
+        *(_LOCK_SECRETS, _DROP_SECRETS, _FORGET_SECRETS, _END_TASKS, _DIE),
     ),
 }
 

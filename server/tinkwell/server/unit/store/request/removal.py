@@ -51,6 +51,8 @@ _LEAVE_STORAGE = """
      WHERE unit_id = ANY ($1::text[]::uuid[]) AND is_kept AND machine_id IS NOT NULL
 """
 # Its own secrets go, and it reads none any more.
+# As at the end of a unit; see `delivery.change`.
+_LOCK_SECRETS = "SELECT id FROM secret WHERE unit_id = ANY ($1::text[]::uuid[]) ORDER BY id FOR UPDATE"
 _DROP_SECRETS = "DELETE FROM secret WHERE unit_id = ANY ($1::text[]::uuid[])"
 _FORGET_SECRETS = "DELETE FROM secret_reader WHERE unit_id = ANY ($1::text[]::uuid[])"
 _DROP_STORAGE = "DELETE FROM storage WHERE unit_id = ANY ($1::text[]::uuid[])"
@@ -97,7 +99,7 @@ async def bury(
     ids = list(unit_ids)
     for statement in (
         *(_ABANDON, _LEAVE, _NEVER_ENTERED, _RESIGN, _FORGET, _LEAVE_STORAGE, _DROP_STORAGE),
-        *(_DROP_SECRETS, _FORGET_SECRETS, running.END_ALL),
+        *(_LOCK_SECRETS, _DROP_SECRETS, _FORGET_SECRETS, running.END_ALL),
     ):
         await transaction.fetch(statement, ids)
     await transaction.fetch(_DIE, ids, is_forced, reason.value, actor)

@@ -75,6 +75,10 @@ _LABEL = """
     INSERT INTO secret_reader (secret_id, unit_id, label) VALUES ($1::text::uuid, $2::text::uuid, $3)
         ON CONFLICT (secret_id, unit_id) DO UPDATE SET label = excluded.label
 """
+_FREE_LABELS = "UPDATE secret SET label = '' WHERE id = ANY ($1::text[]::uuid[])"
+_FREE_OWN_LABELS = """
+    UPDATE secret_reader SET label = '' WHERE unit_id = $1::text::uuid AND secret_id = ANY ($2::text[]::uuid[])
+"""
 # Its owner is to hear that nobody reads a revision any more: the row is told of once more.
 _LEAVE = """
     UPDATE secret s SET latest = latest
@@ -192,6 +196,16 @@ async def set_label(transaction: Transaction, secret_id: str, unit_id: str, labe
     """Give a secret the label that a unit has for it."""
     with look_again():
         await transaction.fetch(_LABEL, secret_id, unit_id, label)
+
+
+async def free_labels(transaction: Transaction, secret_ids: Sequence[str]) -> None:
+    """Take the labels of secrets away, which are locked."""
+    await transaction.fetch(_FREE_LABELS, list(secret_ids))
+
+
+async def free_own_labels(transaction: Transaction, unit_id: str, secret_ids: Sequence[str]) -> None:
+    """Take the labels away that a unit has for secrets."""
+    await transaction.fetch(_FREE_OWN_LABELS, unit_id, list(secret_ids))
 
 
 async def leave(transaction: Transaction, secret_id: str, revision: int, unit_id: str) -> None:
