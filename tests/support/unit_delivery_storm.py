@@ -269,14 +269,20 @@ class Storm:
     # The end.
 
     async def _settle(self) -> None:
-        """Let one agent take all units through what is due, without a fault, until nothing is."""
+        """Let one agent take all units through what is due, without a fault, until nothing is.
+
+        It is at rest once a round has added nothing to the log: asking for a unit's next event may elect a unit that
+        was asked before it.
+        """
         await self.database.fetch("UPDATE lease SET expires_at = clock_timestamp() - interval '1 hour'")
         await self._acquire("last")
         for _ in range(_TRIES):
+            before = await self._newest()
             await self.agents.rounds.run_once()
             await self.database.fetch("UPDATE unit_event SET retry_at = clock_timestamp() WHERE state = 'ERROR'")
             found = await self.database.fetch("SELECT id::text AS id FROM unit ORDER BY name")
-            if not any([await self._drain(row["id"]) for row in found]):
+            is_in_error = any([await self._drain(row["id"]) for row in found])
+            if not is_in_error and await self._newest() == before:
                 return
         raise AssertionError("it does not come to rest")
 
@@ -300,18 +306,20 @@ class Storm:
         return [f"{row['what']} is left" for row in found]
 
     async def _drain(self, unit_id: str) -> bool:
-        """Take one unit through what is due; True if anything was."""
-        is_changed = False
+        """Take one unit through what is due; True if it is left in error."""
         found = await self._next("last", unit_id)
         while isinstance(found, Grant):
-            is_changed = True
             event = found.granted
             assert event is not None  # a storm asks for no tasks
             await self.agents.committing.commit(
                 event.id, event.attempt, Effects(), lease_token=self._tokens["last"], actor="last"
             )
             found = await self._next("last", unit_id)
-        return is_changed or found.why is Why.IN_ERROR
+        return found.why is Why.IN_ERROR
+
+    async def _newest(self) -> int:
+        (row,) = await self.database.fetch("SELECT coalesce(max(revision), 0) AS revision FROM events")
+        return int(row["revision"])
 
     async def _entries(self) -> list[Entry]:
         rows = await self.database.fetch(
