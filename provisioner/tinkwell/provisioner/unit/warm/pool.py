@@ -179,7 +179,7 @@ class Pool:
 
     def _give_up(self, place: _Place, server: Server | None) -> None:
         """Do without a server, and try another one after a pause."""
-        if place.server is server:
+        if place.server in (None, server):
             place.server = None
             place.next_try_at = asyncio.get_running_loop().time() + place.pause.next_seconds()
         self._leave(server)

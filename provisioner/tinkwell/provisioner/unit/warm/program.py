@@ -259,7 +259,9 @@ def fail(error: BaseException) -> int:
         raise
     except BaseException as second:
         sys.stderr.write("Error in sys.excepthook:\n")
-        sys.__excepthook__(type(second), second, second.__traceback__)
+        # Nor is the first frame of this one.
+        inner = None if second.__traceback__ is None else second.__traceback__.tb_next
+        sys.__excepthook__(type(second), second.with_traceback(inner), inner)
         sys.stderr.write("\nOriginal exception was:\n")
         sys.__excepthook__(type(error), error, trace)
     if isinstance(error, KeyboardInterrupt):
@@ -276,12 +278,14 @@ def _interrupt() -> None:
 if __name__ == "__main__":
     server = Server(int(sys.argv[1]))
     if (wanted := server.run()) is not None:
-        scope = become(wanted, server.base)
+        scope, problem = become(wanted, server.base), None
         try:
             with open(wanted.program.file, "rb") as source:  # noqa: PTH123
                 text = source.read()
             exec(compile(text, wanted.program.file, "exec", dont_inherit=True), scope)  # noqa: S102
         except SystemExit:
             raise
-        except BaseException as problem:
+        except BaseException as error:
+            problem = error
+        if problem is not None:
             sys.exit(fail(problem))

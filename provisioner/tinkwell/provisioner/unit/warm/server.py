@@ -155,10 +155,10 @@ class Server:
         self.is_dead.set()
 
     async def _ask(
-        self, parts: Sequence[bytes], handles: Sequence[int] = (), *, seconds: float = ANSWER_SECONDS
+        self, parts: Sequence[bytes], handles: Sequence[int] = (), *, seconds: float | None = None
     ) -> list[bytes]:
         """Ask, and return the answer. Who is cancelled meanwhile leaves the turn of others as it is."""
-        asking = asyncio.ensure_future(self._exchange(parts, handles, seconds))
+        asking = asyncio.ensure_future(self._exchange(parts, handles, seconds or ANSWER_SECONDS))
         asking.add_done_callback(lambda task: task.cancelled() or task.exception())
         return await asyncio.shield(asking)
 
