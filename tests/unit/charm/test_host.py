@@ -91,6 +91,8 @@ async def test_an_outcome_that_nobody_wants_is_dropped(folder: AgentFolder, refu
         (asyncio.CancelledError(), "a handler was cancelled by itself"),
         (RuntimeError(), "RuntimeError"),
         (RuntimeError("x" * 3000), f"RuntimeError: {'x' * 986}"),
+        # As of a file whose name is no text.
+        (FileNotFoundError("no \udcff and \0"), "FileNotFoundError: no ? and \ufffd"),
     ],
 )
 async def test_what_a_handler_raises_fails_its_event_alone(
