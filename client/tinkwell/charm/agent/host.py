@@ -289,7 +289,7 @@ class Host:
         following: Grant | NoEvent | None = None
         try:
             following = await until_answered(lambda: self._served.lease.under(commit), what="commit an event")
-        except errors.CommitRefused as error:
+        except (errors.CommitRefused, errors.SecretsDisabled) as error:
             logger.warning("an effect is refused", extra={"event_id": outcome.event_id, "cause": str(error)})
         except (errors.IllegalTransition, errors.NotFound) as error:
             # It was lost, left out or removed meanwhile, so that nobody wants its effects.
