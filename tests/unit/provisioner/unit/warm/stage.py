@@ -5,6 +5,7 @@ import contextlib
 import functools
 import os
 import sys
+import venv
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -38,20 +39,29 @@ PYTHON = Path(os.path.realpath(sys.executable)).parent
 
 
 class Stage:
-    """A unit's folder. `text` is its charm's program, and `ops` what it imports under that name."""
+    """A unit's folder. `text` is its charm's program, and `ops` what it imports under that name.
 
-    def __init__(self, folder: Path, text: str = "", *, ops: str = OPS, dispatch: str = PLAIN) -> None:
+    `shared` is an environment that other units of the charm have, too, with its packages; see `environment`.
+    """
+
+    def __init__(
+        self, folder: Path, text: str = "", *, ops: str = OPS, dispatch: str = PLAIN, shared: Path | None = None
+    ) -> None:
         self.charm = folder / "charm"
+        self.python = PYTHON if shared is None else shared / "bin"
         self.pool = Pool(folder / "servers", installation.install_server(self._made(folder / "tools")))
         self.lines: list[tuple[str, str]] = []
         # It is set by the first line, where there is one.
         self.stop: asyncio.Event | None = None
-        for each in ("src", "lib", "venv/ops", "venv/bin"):
+        for each in ("src", "lib", *([] if shared else ["venv/ops", "venv/bin"])):
             (self.charm / each).mkdir(parents=True)
         self.write("src/charm.py", "#!/usr/bin/env python3\nimport ops\n" + text)
+        self.write("dispatch", dispatch)
+        if shared is not None:
+            (self.charm / "venv").symlink_to(shared)
+            return
         # The second form of a dispatch has no packages of a folder that is not Python's own.
         self.write("src/ops.py" if dispatch == WHOLE else "venv/ops/__init__.py", ops)
-        self.write("dispatch", dispatch)
         (self.charm / "venv/bin/python").symlink_to(PYTHON / "python3")
 
     def write(self, name: str, text: str) -> None:
@@ -69,7 +79,7 @@ class Stage:
 
     async def warm(self) -> None:
         """Wait until the charm has a fork server."""
-        assert await self.pool.fork(self.script(), DIGEST, PYTHON) is None
+        assert await self.pool.fork(self.script(), DIGEST, self.python) is None
         await eventually(lambda: self.server is not None, deadline_seconds=DEADLINE_SECONDS)
 
     @property
@@ -90,7 +100,7 @@ class Stage:
         return Script(
             argv=[str(self.charm / "dispatch")],
             environment={
-                "PATH": f"{PYTHON}:/usr/bin:/bin",
+                "PATH": f"{self.python}:/usr/bin:/bin",
                 "HOME": "/root",
                 "LANG": "C.UTF-8",
                 "JUJU_DISPATCH_PATH": "hooks/install",
@@ -100,7 +110,7 @@ class Stage:
             record=self.charm.parent / "process",
             timeout_seconds=timeout_seconds,
             stop=self.stop,
-            fork=functools.partial(self.pool.fork, digest=DIGEST, python=PYTHON) if is_warm else None,
+            fork=functools.partial(self.pool.fork, digest=DIGEST, python=self.python) if is_warm else None,
         )
 
     async def run(self, script: Script) -> Ending:
@@ -116,6 +126,15 @@ class Stage:
     def _made(self, folder: Path) -> Path:
         folder.mkdir(parents=True)
         return folder
+
+
+def environment(folder: Path) -> Path:
+    """Make a virtual environment with that ops in it."""
+    venv.create(folder, symlinks=True)
+    path = folder / f"lib/python3.{sys.version_info.minor}/site-packages/ops"
+    path.mkdir()
+    (path / "__init__.py").write_text(OPS)
+    return folder
 
 
 async def until_dead(pid: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from unit.provisioner.unit.warm.stage import DEADLINE_SECONDS, DIGEST, OPS, PYTHON, Stage, until_dead
+from unit.provisioner.unit.warm.stage import DEADLINE_SECONDS, DIGEST, OPS, PYTHON, Stage, environment, until_dead
 
 from support.waiting import eventually
 from tinkwell.provisioner.runtime.process import identity
@@ -260,3 +260,13 @@ async def test_it_ends_with_its_agent(tmp_path: Path) -> None:
         (server,) = stage.pool._servers
         server._socket.close()  # as the system does for a process that is killed
         await until_dead(pid)
+
+
+async def test_units_share_the_server_of_an_environment_that_they_share(tmp_path: Path) -> None:
+    shared = environment(tmp_path / "shared")
+    first, second = (Stage(tmp_path / name, f"{WHO}print(os.getcwd())\n", shared=shared) for name in ("one", "two"))
+    second.pool = first.pool
+    async with first.serving():
+        for stage in (first, second):
+            assert await _parent(stage) == first.pid
+            assert stage.lines[1] == ("STDOUT", str(stage.charm))

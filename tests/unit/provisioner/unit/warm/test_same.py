@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.provisioner.unit.warm.stage import PLAIN, WHOLE, Stage
+from unit.provisioner.unit.warm.stage import PLAIN, WHOLE, Stage, environment
 
 from tinkwell.provisioner.unit import script as scripts
 from tinkwell.provisioner.unit.script import Ending
@@ -63,9 +63,12 @@ async def _look(stage: Stage, *, is_warm: bool) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("dispatch", [PLAIN, WHOLE], ids=["plain", "whole"])
-async def test_a_program_finds_the_same(tmp_path: Path, dispatch: str) -> None:
-    stage = Stage(tmp_path, LOOK, dispatch=dispatch)
+@pytest.mark.parametrize(
+    "dispatch, is_shared", [(PLAIN, False), (WHOLE, False), (PLAIN, True)], ids=["plain", "whole", "shared"]
+)
+async def test_a_program_finds_the_same(tmp_path: Path, dispatch: str, is_shared: bool) -> None:
+    shared = environment(tmp_path / "shared") if is_shared else None
+    stage = Stage(tmp_path, LOOK, dispatch=dispatch, shared=shared)
     cold = await _look(stage, is_warm=False)
     async with stage.serving():
         first, second = [await _look(stage, is_warm=True) for _ in range(2)]
