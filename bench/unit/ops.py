@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import statistics
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,15 +104,22 @@ async def _round(stage: Site, agent: process.Program, charm: _Charm, mark: int) 
     committed = await stage.sql.fetchval(_COMMITTED)
     before = _seconds(stage, agent)
     await stage.configure({_NAME: {"mark": mark}})
-    deadline = time.monotonic() + site.LONGEST_SECONDS
-    while len(list(charm.heard.glob(f"*.{mark}"))) < charm.units and time.monotonic() < deadline:
-        await asyncio.sleep(_LOOK_SECONDS)
+    await _until_heard(charm, mark)
     await asyncio.sleep(_GRACE_SECONDS)
     after = _seconds(stage, agent)
     told = await stage.sql.fetchval(_COMMITTED) - committed
     if told != charm.units:
         raise process.Failed(f"{told} of {charm.units} events were committed by their first attempts")
     return {part: (after[part] - before.get(part, 0.0)) / told * 1000 for part in after}
+
+
+async def _until_heard(charm: _Charm, mark: int) -> None:
+    """Wait until all units have heard of a configuration; raises `TimeoutError`."""
+    async with asyncio.timeout(site.LONGEST_SECONDS):
+        heard = 0
+        while heard < charm.units:
+            await asyncio.sleep(_LOOK_SECONDS)
+            heard = len(list(charm.heard.glob(f"*.{mark}")))
 
 
 def _seconds(stage: Site, agent: process.Program) -> dict[str, float]:
