@@ -105,6 +105,19 @@ async def test_an_application_that_goes_is_settled(client: Client) -> None:
     await waiting
 
 
+async def test_an_application_is_active_when_each_unit_has_said_so(client: Client) -> None:
+    agent = await Agent.enter(client)
+    await client.applications.deploy("pg", charm(PG), units=2, anywhere=True)
+    await agent.run()
+    waiting = asyncio.create_task(client.applications.active("pg", timeout_seconds=20))
+    for unit in [each async for each in client.applications.units("pg")]:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await asyncio.shield(waiting)
+        await client.units.set_status(agent.token, unit.id, status=UnitStatus("active"))
+    await waiting
+
+
 async def test_informers_keep_applications_and_units(client: Client) -> None:
     applications, units = client.applications.informer(strict=True), client.applications.unit_informer(strict=True)
     told: list[str] = []
