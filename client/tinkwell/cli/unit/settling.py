@@ -105,9 +105,13 @@ async def _unready(client: "Client", name: str, namespace: str) -> list[str]:
     units = [each async for each in client.applications.units(name, namespace=namespace)]
     if not units:
         return []
-    rows = await line.unit_rows(client, units, [await client.applications.get(name, namespace=namespace)])
-    return [
-        f"{unit} is {status}{f': {message}' if message else ''}{f'; it runs {event}' if event else ''}"
-        for unit, _, _, event, status, message in rows
-        if event or status != _ACTIVE
-    ]
+    application = await client.applications.get(name, namespace=namespace)
+    found = []
+    for each, row in zip(units, await line.unit_rows(client, units, [application]), strict=True):
+        _, _, _, event, status, message = row
+        if event or status != _ACTIVE:
+            runs = f"; it runs {event}" if event else ""
+            found.append(f"{each.name} is {status}{f': {message}' if message else ''}{runs}")
+        elif each.charm != application.charm:
+            found.append(f"{each.name} does not run {application.charm} yet; does its agent have that charm?")
+    return found

@@ -172,6 +172,16 @@ def test_who_waits_for_active_units_is_told_which_ones_are_not(deployed: Site) -
     assert "application other does not exist" in deployed.cli.fails("app", "wait", "other")
 
 
+def test_who_waits_is_told_of_units_that_run_the_former_charm(deployed: Site) -> None:
+    deployed.say("pg/0", "active")
+    manifest = Path(deployed.pg) / "charm.yaml"
+    manifest.write_text(manifest.read_text() + "summary: Another one\n")
+    deployed.cli.ok("app", "upgrade", "pg", deployed.pg)
+    said = deployed.cli.fails("app", "wait", "pg", "--active", "--timeout", "100ms")
+    digest = deployed.cli.json("app", "status", "pg")["applications"][0]["charm"]
+    assert f"pg/0 does not run {digest} yet; does its agent have that charm?" in said
+
+
 def test_who_waits_is_told_of_what_has_failed_and_of_what_runs(site: Site) -> None:
     site.cli.ok("app", "deploy", "pg", site.pg, "--to", "anywhere")
     said = site.cli.fails("app", "wait", "pg", "--timeout", "100ms")
