@@ -48,7 +48,7 @@ class Even(ops.CharmBase):
 
     def _on_any(self, event):
         self._stored.count += 1
-        logging.info("%s is number %d", event, self._stored.count)
+        logging.info("%s is number %d", event.handle.path, self._stored.count)
 
     def _on_config_changed(self, event):
         self._on_any(event)
