@@ -1,6 +1,6 @@
 """The same requests lead to the same events, rows, logs and bags, whether events are forked or started.
 
-WARM_EVENTS=200 is how many events there are of each at least.
+WARM_EVENTS=200 has so many of each, at least, instead of 40.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tinkwell.core.unit.kinds import TaskState
 from tinkwell.provisioner.unit import agent
 from tinkwell.server.secret import keys
 
-EVENTS = int(os.environ.get("WARM_EVENTS", "200"))
+EVENTS = int(os.environ.get("WARM_EVENTS", "40"))
 DEADLINE_SECONDS = 300.0
 APPLICATIONS = ("even", "odd")
 # What is different by its nature: ids, times, who had the lease, and revisions of the log.
