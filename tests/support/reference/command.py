@@ -123,7 +123,7 @@ def kind(option: click.Option, context: click.Context) -> str:
 
 
 def _number(bound: float | None) -> str:
-    return "any" if bound is None else f"{bound:g}" if isinstance(bound, float) else f"{bound:,}"
+    return "any" if bound is None else f"{bound:,.10g}"
 
 
 def default(option: click.Option) -> str:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from support import page
 from support.reference import every
 from tinkwell.core.unit.invariant import CHECKS
 
@@ -15,7 +16,7 @@ def test_a_page_has_what_its_generator_writes(part: every.Part) -> None:
 
 
 def test_every_rule_of_an_audit_stands_in_the_page_by_its_number() -> None:
-    text = (every.page.DOCS / "reference/unit-events.md").read_text(encoding="utf-8")
+    text = (page.DOCS / "reference/unit-events.md").read_text(encoding="utf-8")
     for check in CHECKS:
         numbers = re.findall(r"\b[ILJ]\d+\b", (check.__doc__ or "").splitlines()[0].partition(":")[0])
         assert numbers, check.__name__
