@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support import page, process, release_stack
-from support.author import EXAMPLES
+from support.release_stack import EXAMPLES
 
 COMMAND_SECONDS = 90
 # Pages whose commands need more than a server, and the test that runs these.

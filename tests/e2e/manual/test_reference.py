@@ -1,4 +1,4 @@
-"""What the commands of the reference print is what it says."""
+"""What the commands of reference and explanation print is what the pages say."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ from support import console, page
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.mark.parametrize("name", console.pages("reference"))
+@pytest.mark.parametrize("name", [*console.pages("reference"), *console.pages("explanation")])
 async def test_the_commands_of_a_page_print_what_it_says(name: str, tmp_path: Path) -> None:
     assert await console.follow(page.read(name), tmp_path) >= 1
