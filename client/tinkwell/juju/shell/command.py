@@ -40,14 +40,16 @@ def command(
     return make
 
 
-def offline(name: str, *, formats: tuple[Format, ...] = ()) -> Callable[[Writing[P]], click.Command]:
-    """Make a command of a function, which needs no server; `formats` are those of `command`."""
+def offline(
+    name: str, *, formats: tuple[Format, ...] = (), has_model: bool = False
+) -> Callable[[Writing[P]], click.Command]:
+    """Make a command of a function, which needs no server; `parameters are those of `command`."""
 
     def make(work: Writing[P]) -> click.Command:
         def run(*args: P.args, **kwargs: P.kwargs) -> None:
             work(_desk(option.chosen(), formats), *args, **kwargs)
 
-        return _command(name, work, run, option.shared(formats))
+        return _command(name, work, run, option.shared(formats, has_model=has_model))
 
     return make
 

@@ -43,3 +43,8 @@ class Context(Desk):
     def model(self) -> str:
         """The model's name with that of its owner."""
         return model_name.qualified(self.namespace)
+
+    async def check_model(self) -> None:
+        """Raise `NotFound` for a model that is not there; the default one is made when it is needed first."""
+        if self.namespace != model_name.DEFAULT:
+            await self.client.namespaces.get(self.namespace)
