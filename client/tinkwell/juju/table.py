@@ -25,7 +25,6 @@ class Entry:
 _MODEL = "tinkwell.juju.model"
 _APPLICATION = "tinkwell.juju.application"
 _TASK = "tinkwell.juju.task"
-_SECRET = "tinkwell.juju.secret"
 _STORAGE_ROOM = "tinkwell.juju.storage"
 _SHOW = "tinkwell.juju.show"
 
@@ -62,13 +61,13 @@ COMMANDS: Mapping[str, Entry] = {
     "cancel-task": Entry(f"{_TASK}.looking:cancel_task"),
     "operations": Entry(f"{_TASK}.looking:operations", aliases=("list-operations",)),
     "actions": Entry(f"{_TASK}.looking:actions", aliases=("list-actions",)),
-    "add-secret": Entry(f"{_SECRET}.changing:add_secret"),
-    "update-secret": Entry(f"{_SECRET}.changing:update_secret"),
-    "grant-secret": Entry(f"{_SECRET}.changing:grant_secret"),
-    "revoke-secret": Entry(f"{_SECRET}.changing:revoke_secret"),
-    "remove-secret": Entry(f"{_SECRET}.changing:remove_secret"),
-    "secrets": Entry(f"{_SECRET}.reading:secrets", aliases=("list-secrets",)),
-    "show-secret": Entry(f"{_SECRET}.reading:show_secret"),
+    "add-secret": Entry("tinkwell.juju.secret.changing:add_secret"),
+    "update-secret": Entry("tinkwell.juju.secret.changing:update_secret"),
+    "grant-secret": Entry("tinkwell.juju.secret.changing:grant_secret"),
+    "revoke-secret": Entry("tinkwell.juju.secret.changing:revoke_secret"),
+    "remove-secret": Entry("tinkwell.juju.secret.changing:remove_secret"),
+    "secrets": Entry("tinkwell.juju.secret.reading:secrets", aliases=("list-secrets",)),
+    "show-secret": Entry("tinkwell.juju.secret.reading:show_secret"),
     "storage": Entry(f"{_STORAGE_ROOM}.looking:storage", aliases=("list-storage",)),
     "show-storage": Entry(f"{_STORAGE_ROOM}.looking:show_storage"),
     "add-storage": Entry(f"{_STORAGE_ROOM}.changing:add_storage"),
@@ -76,6 +75,8 @@ COMMANDS: Mapping[str, Entry] = {
     "detach-storage": Entry(f"{_STORAGE_ROOM}.changing:detach_storage"),
     "remove-storage": Entry(f"{_STORAGE_ROOM}.changing:remove_storage"),
     "show-unit": Entry(f"{_SHOW}.unit:show_unit"),
+    "machines": Entry(f"{_SHOW}.machine:machines", aliases=("list-machines",)),
+    "show-machine": Entry(f"{_SHOW}.machine:show_machine"),
     "show-application": Entry(f"{_SHOW}.application:show_application"),
     "debug-log": Entry("tinkwell.juju.log.debug_log:debug_log"),
 }
@@ -95,7 +96,7 @@ _USERS = "who may do what is said by the tokens of the server"
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("add-cloud", "add-credential", "clouds", "credentials", "regions", "update-cloud"), _CLOUD),
     **dict.fromkeys(("remove-cloud", "remove-credential", "update-credential"), _CLOUD),
-    **dict.fromkeys(("add-machine", "machines", "remove-machine", "show-machine", "retry-provisioning"), _CLOUD),
+    **dict.fromkeys(("add-machine", "remove-machine", "retry-provisioning"), _CLOUD),
     **dict.fromkeys(("bootstrap", "destroy-controller", "kill-controller", "register", "unregister"), _CONTROLLER),
     **dict.fromkeys(("consume", "find-offers", "offer", "offers", "remove-offer", "remove-saas"), _ACROSS),
     **dict.fromkeys(("show-offer", "resume-relation", "suspend-relation"), _ACROSS),

@@ -85,8 +85,8 @@ def environment(place: Place, folder: Path) -> Iterator[None]:
 
 
 def wait(juju: jubilant.Juju, ready: Callable[[jubilant.Status], bool], **options: Any) -> jubilant.Status:
-    """Wait as authors do, but look more often, and believe what is seen twice."""
-    return juju.wait(ready, **{"delay": 0.2, "successes": 2, **options})
+    """Wait as authors do, but look more often, and believe what is seen once: it is no guess here."""
+    return juju.wait(ready, **{"delay": 0.3, "successes": 1, **options})
 
 
 def settle(juju: jubilant.Juju, *applications: str) -> jubilant.Status:
@@ -96,7 +96,8 @@ def settle(juju: jubilant.Juju, *applications: str) -> jubilant.Status:
 
 def message(juju: jubilant.Juju, unit: str) -> str:
     """Return what a unit says about itself."""
-    return juju.status().get_units(unit.partition("/")[0])[unit].workload_status.message
+    text: str = juju.status().get_units(unit.partition("/")[0])[unit].workload_status.message
+    return text
 
 
 def packed(charm: Path, folder: Path) -> Path:

@@ -12,7 +12,7 @@ from integration.juju.stage import SITE
 @pytest.fixture(scope="module")
 def site(juju: jubilant.Juju) -> str:
     """An application that was deployed from its source."""
-    juju.deploy(SITE, config={"title": "First", "workers": 3})
+    juju.deploy(SITE, config={"title": "First", "workers": 3}, to="node-1")
     juju.wait(jubilant.all_active, error=jubilant.any_error)
     return "site"
 

@@ -1,6 +1,6 @@
 """`show-unit`: all that is known of units, with what they and others have written into their relations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,10 +8,10 @@ import click
 from tinkwell.core.unit.kinds import Life, Phase
 from tinkwell.juju.shell import command, failure, machine
 from tinkwell.juju.shell.context import Context
-from tinkwell.juju.show import shape
+from tinkwell.juju.status import unit as units
 
 if TYPE_CHECKING:
-    from tinkwell.client import Bag, Relation, Unit
+    from tinkwell.client import Application, Bag, Relation, Unit
 
 
 @command.command("show-unit", formats=command.YAML_FIRST)
@@ -52,10 +52,10 @@ async def _whole(context: Context, unit: "Unit", relations: Sequence[dict[str, A
     known = {
         "workload-version": unit.workload_version,
         "machine": name,
-        "opened-ports": shape.ports(unit),
+        "opened-ports": [units.port(each) for each in unit.ports],
         "public-address": address,
         "address": address,
-        "charm": shape.charm(application),
+        "charm": await _charm(context, application),
         "leader": unit.leads,
         "life": unit.life.lower(),
         "relation-info": [*relations],
@@ -64,18 +64,25 @@ async def _whole(context: Context, unit: "Unit", relations: Sequence[dict[str, A
     return {key: value for key, value in known.items() if value not in ("", []) or key in kept}
 
 
+async def _charm(context: Context, application: "Application") -> str:
+    """Give the charm of an application as `status` does: its name, and how many of that name came before it."""
+    newest_first = [each.digest async for each in context.client.applications.charms(application.charm_name)]
+    revision = newest_first[::-1].index(application.charm) if application.charm in newest_first else 0
+    return f"local:{application.charm_name}-{revision}"
+
+
 async def _relations(context: Context, unit: "Unit", *, has_units: bool) -> list[dict[str, Any]]:
     source = context.client.applications
-    units = [each async for each in source.units(namespace=context.namespace)] if has_units else []
+    members = [each async for each in source.units(namespace=context.namespace)] if has_units else []
     found = []
     async for each in source.relations(unit.application, namespace=context.namespace):
         # What is written in it comes with one relation alone.
         relation = await source.relation(each.number, namespace=context.namespace, with_bags=True)
-        found.append(_relation(relation, unit, units))
+        found.append(_relation(relation, unit, members))
     return found
 
 
-def _relation(relation: "Relation", unit: "Unit", units: "Iterable[Unit]") -> dict[str, Any]:
+def _relation(relation: "Relation", unit: "Unit", members: "Sequence[Unit]") -> dict[str, Any]:
     own = next((end for end in relation.ends if end.application == unit.application), None)
     if own is None:
         raise failure.Failure(f"relation {relation.number} has changed meanwhile; try again")
@@ -87,7 +94,6 @@ def _relation(relation: "Relation", unit: "Unit", units: "Iterable[Unit]") -> di
         "related-endpoint": other.endpoint,
         "application-data": _data(bags.get(other.application)),
     }
-    members = [*units]
     if not members:
         return found
     found["local-unit"] = _member(unit, bags)

@@ -26,8 +26,7 @@ def whole(storage: "Storage", machines: Mapping[str, str]) -> dict[str, Any]:
         "kind": KIND,
         "life": storage.life.lower(),
         "status": {"current": status(storage), "since": moment.juju(storage.updated_at or storage.created_at)},
-        # It goes with its unit, unless it was detached before.
-        "persistent": not storage.unit,
+        "persistent": False,
     }
     if storage.unit:
         machine = machines.get(storage.machine, storage.machine)
