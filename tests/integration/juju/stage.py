@@ -96,8 +96,8 @@ def settle(juju: jubilant.Juju, *applications: str) -> jubilant.Status:
 
 def message(juju: jubilant.Juju, unit: str) -> str:
     """Return what a unit says about itself."""
-    text: str = juju.status().get_units(unit.partition("/")[0])[unit].workload_status.message
-    return text
+    found: str = juju.status().get_units(unit.partition("/")[0])[unit].workload_status.message
+    return found
 
 
 def packed(charm: Path, folder: Path) -> Path:

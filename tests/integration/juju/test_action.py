@@ -5,6 +5,9 @@ import pytest
 from integration.juju import stage
 from integration.juju.stage import SITE, Place
 
+# Each question starts a process, and each event several; a loaded machine takes minutes for a module.
+pytestmark = pytest.mark.timeout(600)
+
 
 @pytest.fixture(scope="module")
 def site(juju: jubilant.Juju) -> jubilant.Juju:

@@ -9,6 +9,9 @@ from integration.juju import stage
 from support import tiny_charm
 from tinkwell.core.charm import package
 
+# Each question starts a process, and each event several; a loaded machine takes minutes for a module.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 
 @pytest.fixture(scope="module")
 def vault(juju: jubilant.Juju, tmp_path_factory: pytest.TempPathFactory) -> jubilant.Juju:
@@ -24,8 +27,6 @@ def vault(juju: jubilant.Juju, tmp_path_factory: pytest.TempPathFactory) -> jubi
     return juju
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_both_are_active(vault: jubilant.Juju) -> None:
     status = vault.wait(jubilant.all_active, error=jubilant.any_error)
     tiny = status.apps["tiny"]
@@ -34,8 +35,6 @@ def test_both_are_active(vault: jubilant.Juju) -> None:
     assert status.apps["vault"].app_status.current == "active"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_an_application_owns_the_secret_that_the_other_reads(vault: jubilant.Juju) -> None:
     (secret,) = vault.secrets(owner="vault")
     assert (secret.owner, secret.name) == ("vault", None)
@@ -45,8 +44,6 @@ def test_an_application_owns_the_secret_that_the_other_reads(vault: jubilant.Juj
     assert len(vault.show_secret(secret.uri, reveal=True).content["password"]) == 10
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_an_action_has_all_that_follows_from_it(vault: jubilant.Juju) -> None:
     task = vault.run("vault/leader", "rotate", {"length": 7})
     assert (task.results, task.log) == ({"relations": "1"}, ["gave tiny another password"])
@@ -56,8 +53,6 @@ def test_an_action_has_all_that_follows_from_it(vault: jubilant.Juju) -> None:
         vault.run("tiny/0", "fail")
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_both_are_removed(vault: jubilant.Juju, tmp_path: Path) -> None:
     vault.remove_application("tiny", "vault")
     stage.wait(vault, lambda status: not status.apps)

@@ -59,7 +59,7 @@ async def debug_log(
         raise failure.Usage("--tail: debug-log ends with what there is; `tinkwell unit logs NAME --follow` goes on")
     wanted = _wanted(included, excluded, level or _LEVELS[0])
     found = await _lines(context, limit or lines or 0, wanted, has_all=not (included or excluded or level))
-    write = _writer(has_date=date, has_milliseconds=has_milliseconds)
+    write = writer(has_date=date, has_milliseconds=has_milliseconds)
     for each in found:
         for text in write(each):
             context.line(text)
@@ -109,7 +109,8 @@ def _level(line: "UnitLogLine") -> str:
     return found if found in _LEVELS else "INFO"
 
 
-def _writer(*, has_date: bool, has_milliseconds: bool) -> "Callable[[UnitLogLine], Iterable[str]]":
+def writer(*, has_date: bool, has_milliseconds: bool) -> "Callable[[UnitLogLine], Iterable[str]]":
+    """Make what writes a line as Juju does, in as many lines as its text has."""
     pattern = f"{'%Y-%m-%d ' if has_date else ''}%H:%M:%S{'.%f' if has_milliseconds else ''}"
 
     def write(line: "UnitLogLine") -> Iterable[str]:

@@ -1,7 +1,6 @@
 """`run` and `exec`: what units are asked, and what is said of what came of it."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from unit.juju.stage import JujuLine, Site
@@ -15,7 +14,7 @@ BACKUP = ("run", "web/0", "backup", "target=/srv")
 
 
 @pytest.fixture
-def web(site: Site) -> Iterator[Site]:
+def web(site: Site) -> Site:
     """The application web with two units."""
 
     async def deploy(client: Client, agent: Agent) -> None:
@@ -23,7 +22,7 @@ def web(site: Site) -> Iterator[Site]:
         await agent.run()
 
     site.work(deploy)
-    yield site
+    return site
 
 
 def end(site: Site, outcome: TaskOutcome) -> None:
