@@ -42,7 +42,7 @@ def unit(
         (unit(Phase.WAITING, said=UnitStatus("waiting")), ("waiting", "installing agent"), ("allocating", None)),
         (
             unit(has_agent=False),
-            ("unknown", "agent lost, see 'juju show-status-log web/0'"),
+            ("unknown", "agent lost, see 'tinkwell unit explain web/0'"),
             ("lost", "agent is not communicating with the server"),
         ),
         (

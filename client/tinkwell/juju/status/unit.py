@@ -64,7 +64,7 @@ def _workload(unit: "Unit", kind: CharmKind, place: str) -> tuple[str, str]:
     if unit.phase is Phase.WAITING:
         return "waiting", _hindrance(unit, kind, place) or "installing agent"
     if not unit.has_agent:
-        return "unknown", f"agent lost, see 'juju show-status-log {unit.name}'"
+        return "unknown", f"agent lost, see 'tinkwell unit explain {unit.name}'"
     if unit.phase is Phase.SETUP and unit.status.name in _UNSAID and not unit.status.message:
         return "maintenance", "installing charm software"
     return unit.status.name, unit.status.message
