@@ -96,8 +96,7 @@ def settle(juju: jubilant.Juju, *applications: str) -> jubilant.Status:
 
 def message(juju: jubilant.Juju, unit: str) -> str:
     """Return what a unit says about itself."""
-    found: str = juju.status().get_units(unit.partition("/")[0])[unit].workload_status.message
-    return found
+    return juju.status().get_units(unit.partition("/")[0])[unit].workload_status.message
 
 
 def packed(charm: Path, folder: Path) -> Path:
@@ -111,9 +110,10 @@ def packed(charm: Path, folder: Path) -> Path:
 
 def error_of(caught: "pytest.ExceptionInfo[jubilant.CLIError]") -> str:
     """Return the one line that a command has said on standard error."""
-    (line,) = caught.value.stderr.splitlines()
-    assert line.startswith("ERROR "), line
-    return line.removeprefix("ERROR ")
+    text: str = caught.value.stderr
+    assert text.startswith("ERROR "), text
+    assert text.count("\n") == 1, text
+    return text.removeprefix("ERROR ").removesuffix("\n")
 
 
 async def _serve(postgres: Databases, folder: Path, ready: "asyncio.Future[Place]", stopping: asyncio.Event) -> None:

@@ -75,7 +75,7 @@ def test_a_secret_that_is_not_granted_any_more_is_not_read(site: jubilant.Juju) 
 
 
 def test_secrets_are_listed_by_their_owners(juju: jubilant.Juju) -> None:
-    uri = juju.add_secret("listed", {"a": "b"})
+    uri = juju.add_secret("listed", {"key": "value"})
     found = {each.uri: each for each in juju.secrets()}
     assert found[uri].name == "listed"
     assert uri in [each.uri for each in juju.secrets(owner="<model>")]
@@ -83,9 +83,9 @@ def test_secrets_are_listed_by_their_owners(juju: jubilant.Juju) -> None:
 
 
 def test_what_is_wrong_with_a_secret_is_one_sentence(juju: jubilant.Juju) -> None:
-    juju.add_secret("taken", {"a": "b"})
+    juju.add_secret("taken", {"key": "value"})
     with pytest.raises(jubilant.CLIError) as caught:
-        juju.add_secret("taken", {"a": "c"})
+        juju.add_secret("taken", {"key": "other"})
     assert stage.error_of(caught) == 'secret with name "taken" already exists'
     with pytest.raises(jubilant.CLIError):
         juju.add_secret("empty", {})

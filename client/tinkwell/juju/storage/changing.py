@@ -1,5 +1,6 @@
 """`add-storage`, `attach-storage`, `detach-storage` and `remove-storage`."""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,10 @@ from tinkwell.juju.shell.context import Context
 
 if TYPE_CHECKING:
     from tinkwell.client import Storage
+
+# What `storage` of one charm may have at most.
+_MOST = 1_000
+_SIZE = re.compile(r"[0-9]+(?:\.[0-9]+)?[MGTPEZY](?:i?B)?", re.ASCII)
 
 _unit = click.argument("unit", metavar="UNIT")
 _storages = click.argument("storages", nargs=-1, required=True, metavar="STORAGE...")
@@ -78,11 +83,13 @@ def _check(storages: tuple[str, ...]) -> None:
 
 
 def _directive(text: str) -> tuple[str, int]:
-    """Read NAME or NAME=COUNT; raises `Usage`."""
-    name, equals, count = text.partition("=")
-    if not equals:
-        return name, 1
-    if not count.isdecimal() or not 1 <= int(count) <= 1000:
-        sentence = "there are neither pools nor sizes; write a number of instances, such as data=2"
-        raise failure.Usage(f'storage directive "{text}" not valid: {sentence}')
-    return name, int(count)
+    """Read NAME, or NAME=COUNT, of which a size says nothing here; raises `Usage`."""
+    name, equals, directive = text.partition("=")
+    count = 1
+    for part in directive.split(",") if equals else ():
+        if part.isdecimal() and 1 <= int(part) <= _MOST:
+            count = int(part)
+        elif not _SIZE.fullmatch(part):
+            sentence = "there are no pools, since a storage is a folder; write a number, such as data=2"
+            raise failure.Usage(f'storage directive "{text}" not valid: {sentence}')
+    return name, count

@@ -33,7 +33,7 @@ def told(site: Site) -> Site:
             event = grant.event
             lines = [UnitLogLine(event.ordinal, event.attempt, 1, f"{grant.unit} is there")]
             lines.append(UnitLogLine(event.ordinal, event.attempt, 2, "a detail", level="DEBUG"))
-            await client.units.append_logs(agent.token, event.id, event.attempt, lines)
+            await client.units.append_logs(agent.token, grant.unit_id, lines)
 
     site.work(act)
     return site

@@ -26,24 +26,25 @@ def test_its_content_is_shown_on_demand_as_juju_writes_it(juju: JujuLine) -> Non
     uri = add(juju, "api", "user=ann", "password=a=b")
     (found,) = juju.json("show-secret", uri, "--reveal").values()
     assert found["content"] == {"Data": {"user": "ann", "password": "a=b"}}
-    assert "  content:\n    password: a=b\n    user: ann\n" in juju.ok("show-secret", uri, "--reveal")
+    lines = juju.ok("show-secret", uri, "--reveal").splitlines()
+    assert {"  content:", '    password: "a=b"', "    user: ann"} <= {*lines}
 
 
 def test_values_of_a_file_are_the_texts_that_stand_there(juju: JujuLine, tmp_path: Path) -> None:
     file = tmp_path / "secret.yaml"
-    file.write_text("a: 1e3\nb: on\nc: '007'\nd: null\ne#base64: aGVsbG8=\n")
+    file.write_text("one: 1e3\ntwo: on\nthree: '007'\nfour: null\nfive#base64: aGVsbG8=\n")
     other = tmp_path / "key.pem"
     other.write_text("-----BEGIN\n")
-    juju.ok("add-secret", "odd", "--file", str(file), f"pem#file={other}", "a=over")
+    juju.ok("add-secret", "odd", "--file", str(file), f"pem#file={other}", "one=over")
     (found,) = juju.json("show-secret", "odd", "--reveal").values()
-    expected = {"a": "over", "b": "on", "c": "007", "d": "null", "e": "hello", "pem": "-----BEGIN\n"}
+    expected = {"one": "over", "two": "on", "three": "007", "four": "null", "five": "hello", "pem": "-----BEGIN\n"}
     assert found["content"]["Data"] == expected
 
 
 def test_a_secret_is_updated_granted_revoked_and_removed(juju: JujuLine, site: Site) -> None:
     site.work(lambda client, agent: _deploy(client, agent, site.web))
-    uri = add(juju, "api", "a=1")
-    juju.ok("update-secret", "api", "a=2", "--info", "what", "--name", "new")
+    uri = add(juju, "api", "key=1")
+    juju.ok("update-secret", "api", "key=2", "--info", "what", "--name", "new")
     juju.ok("grant-secret", "new", "web")
     (found,) = juju.json("show-secret", "new", "--revisions").values()
     assert (found["description"], found["revision"], len(found["revisions"])) == ("what", 2, 2)
@@ -61,7 +62,7 @@ async def _deploy(client: Client, _: Agent, charm: str) -> None:
 
 
 def test_secrets_are_listed_by_their_owners(juju: JujuLine) -> None:
-    name = add(juju, "api", "a=1").removeprefix("secret:")
+    name = add(juju, "api", "key=1").removeprefix("secret:")
     assert [*juju.json("secrets")] == [name]
     assert [*juju.json("secrets", "--owner", "<model>")] == [name]
     assert juju.json("secrets", "--owner", "web") == {}
@@ -79,7 +80,7 @@ def test_secrets_are_listed_by_their_owners(juju: JujuLine) -> None:
         (("add-secret", "x", "a#file=/nothing"), "/nothing: No such file or directory", 1),
         (("update-secret", "x"), "must specify something to change: a value, --info or --name", 2),
         (
-            ("update-secret", "x", "a=b", "--auto-prune"),
+            ("update-secret", "x", "key=b", "--auto-prune"),
             "--auto-prune: revisions are kept until remove-secret --revision removes them",
             2,
         ),
@@ -99,5 +100,5 @@ def test_a_file_that_holds_no_texts_is_refused(juju: JujuLine, tmp_path: Path, t
 
 
 def test_a_name_that_is_taken_is_refused(juju: JujuLine) -> None:
-    add(juju, "api", "a=1")
-    assert juju.fails("add-secret", "api", "a=2") == 'ERROR secret with name "api" already exists\n'
+    add(juju, "api", "key=1")
+    assert juju.fails("add-secret", "api", "key=2") == 'ERROR secret with name "api" already exists\n'
