@@ -254,6 +254,9 @@ async def a_repeated_request_is_one_task_and_a_repeated_end_is_one(client: Clien
     id_ = str(uuid.uuid4())
     for _ in range(2):
         assert (await client.applications.run("web/0", "backup", target="s3", id=id_)).id == id_
+    for named, timeout_seconds in (({"target": "s4"}, 0), ({"target": "s3"}, 7)):
+        with pytest.raises(errors.AlreadyExists):
+            await client.applications.run("web/0", "backup", named, timeout_seconds=timeout_seconds, id=id_)
     unit = await client.applications.unit("web/0")
     for _ in range(2):
         grant = await client.units.next_event(agent.token, unit.id)
