@@ -97,10 +97,10 @@ class Operator:
         try:
             async with asyncio.timeout(_CALL_SECONDS):
                 await make()
+        except (errors.Internal, errors.CharmRefused) as error:
+            self.complaints.append(f"{make.__name__}: {error}")
         except SENSELESS:
             self.refused += 1
-        except errors.Internal as error:
-            self.complaints.append(f"{make.__name__}: {error}")
         except (errors.Error, TimeoutError):
             self.asked["without an answer"] += 1
         else:
