@@ -42,7 +42,7 @@ coverage: $(CONTRIBUTOR) ## Run the test suite and say which lines it reaches; t
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: bench
-bench: $(BENCH) ## Run the benchmarks and write docs/benchmarks.md; ARGS="--scale quick" only shows that they work
+bench: $(BENCH) ## Run the benchmarks and write docs/explanation/benchmarks.md; ARGS="--scale quick" only shows that they work
 	$(BIN)/python -m bench $(ARGS)
 
 .PHONY: chaos-log
@@ -108,7 +108,7 @@ schema: $(CONTRIBUTOR) ## Write the schema as it is, for reading
 	PYTHONPATH=tests $(BIN)/python -m support.schema_dump
 
 .PHONY: event-reference
-event-reference: $(CONTRIBUTOR) ## Write the tables of docs/unit-events.md anew
+event-reference: $(CONTRIBUTOR) ## Write the tables of docs/reference/unit-events.md anew
 	PYTHONPATH=tests $(BIN)/python -m support.event_reference
 
 .PHONY: lock

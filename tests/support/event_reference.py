@@ -1,4 +1,4 @@
-"""The tables of docs/unit-events.md, made of the rules themselves.
+"""The tables of docs/reference/unit-events.md, made of the rules themselves.
 
 `make event-reference` writes them anew.
 """
@@ -11,7 +11,7 @@ from tinkwell.core.unit.invariant import CHECKS
 from tinkwell.core.unit.kinds import EventKind, Owner, Profile
 from tinkwell.core.unit.world import Charm, Endpoint, Role, World
 
-PAGE = Path(__file__).parents[2] / "docs/unit-events.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/unit-events.md"
 
 # What each kind tells a unit. Which parts it has follows from the rules.
 _TELLS: Mapping[EventKind, str] = {

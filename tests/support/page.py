@@ -59,6 +59,11 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
+def without_blocks(text: str) -> str:
+    """Return a page without its code blocks."""
+    return _BLOCK.sub("", text)
+
+
 def commands(text: str) -> list[Command]:
     """Return the commands of a page, in order."""
     found = []

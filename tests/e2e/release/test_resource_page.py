@@ -14,7 +14,7 @@ from integration.provisioner import python_image
 from support import page, process, release_stack
 from support.author import KIT
 
-PAGE = page.read("resource-kit.md")
+PAGE = page.read("how-to/resource-kit.md")
 MOST_COMMANDS = 10
 ALPINE = "python:3-alpine"
 

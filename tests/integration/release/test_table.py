@@ -12,7 +12,7 @@ import pytest
 
 from tinkwell.core.release import lifecycle
 
-PAGE = Path(__file__).parents[3] / "docs" / "release.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "release.md"
 TABLES: Mapping[str, Mapping[Any, frozenset[Any]]] = {
     "release": lifecycle.RELEASE,
     "release_revision": lifecycle.REVISION,

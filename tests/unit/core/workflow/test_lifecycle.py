@@ -10,7 +10,7 @@ from tinkwell.core.event.kinds import EventType, State
 from tinkwell.core.workflow import lifecycle
 from tinkwell.core.workflow.lifecycle import ACTION_RULES, WORKFLOW_RULES, Mover, Rule
 
-PAGE = Path(__file__).parents[4] / "docs" / "workflow.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "workflow.md"
 TABLES = {"Workflow": WORKFLOW_RULES, "Action": ACTION_RULES}
 
 
