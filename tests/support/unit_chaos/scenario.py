@@ -101,8 +101,8 @@ class Operator:
             self.complaints.append(f"{make.__name__}: {error}")
         except SENSELESS:
             self.refused += 1
-        except (errors.Error, TimeoutError):
-            self.asked["without an answer"] += 1
+        except (errors.Error, TimeoutError) as error:
+            self.asked[f"without an answer ({type(error).__name__})"] += 1
         else:
             self.asked[make.__name__.removeprefix("_")] += 1
 
