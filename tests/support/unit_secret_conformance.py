@@ -162,7 +162,7 @@ async def what_is_larger_than_the_server_takes_is_not_sent_and_says_what_it_is(c
     agent, _ = await related(client)
     grant = await granted(client, agent, "web/0")
     large = {"password": "h" * ((1 << 20) - 100)}
-    edits = [effect.SecretAdd(id=f"{number:020}", content=large) for number in range(5)]
+    edits = tuple(effect.SecretAdd(id=f"{number:020}", content=large) for number in range(5))
     with pytest.raises(errors.InvalidField) as refused:
         await client.units.commit(agent.token, grant.event.id, 1, Effects(secrets=edits))
     assert "at most 4,194,304 may be; secrets have 5," in str(refused.value)

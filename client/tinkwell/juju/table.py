@@ -84,9 +84,14 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
         ("diff-bundle", "export-bundle"), "Tinkwell has no bundles; a release deploys several applications"
     ),
+    **dict.fromkeys(("backups", "create-backup", "download-backup"), "all there is stands in PostgreSQL; back that up"),
+    **dict.fromkeys(
+        ("charm-resources", "resources"), "a resource is part of its charm; tinkwell charm inspect shows it"
+    ),
     "attach-resource": "a resource is part of its charm; give it to juju refresh, with --path and --resource",
     "migrate": "a model stays on its server",
     "scale-application": "it is for Kubernetes; use juju add-unit and juju remove-unit",
+    "show-status-log": "tinkwell unit events lists what a unit was told, and tinkwell unit explain says why",
     "upgrade-controller": _CONTROLLER,
     "upgrade-model": "agents are upgraded as Tinkwell is",
     "wait-for": 'wait with "tinkwell app watch", or for what juju status shows',

@@ -22,7 +22,8 @@ from support.unit_chaos.witness import TYPES, Witness
 from support.waiting import eventually
 from tinkwell import client
 from tinkwell.client import errors
-from tinkwell.core.unit.invariant import audit
+from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.unit.invariant import Entry, History, gather, judge
 
 _REST_SECONDS = 300.0
 _QUIET_SECONDS = 1.0
@@ -69,7 +70,7 @@ class Storm:
         self.deck = Deck(kinds, faults.inject, chance=_derived(chance), seconds=seconds, rounds=rounds)
         self.settled_seconds = 0.0
         self.units_counted = self.dispatches_counted = 0
-        self._namespace = namespace
+        self.namespace = namespace or "default"
         self._scene = scene
         self._first = len(scene.witness.events)
 
@@ -90,7 +91,7 @@ class Storm:
     async def _count(self) -> list[Violation]:
         """Return what of charms of ops disagrees with the log."""
         scene = self._scene
-        found = await counted.judge(scene.cluster.url, scene.sites, scene.witness.events, self._namespace)
+        found = await counted.judge(scene.cluster.url, scene.sites, scene.witness.events, self.namespace)
         self.units_counted, self.dispatches_counted = found.units, found.dispatches
         return [*found.violations]
 
@@ -99,9 +100,7 @@ class Storm:
         if not is_at_rest:
             found.append(Violation("P1", "chaos", f"{what} did not come to rest within {_REST_SECONDS:.0f} s"))
         events = self._scene.witness.events[self._first :]
-        return found + [
-            Violation(each.invariant, each.subject, str(each)) for each in audit(events, is_at_rest=is_at_rest)
-        ]
+        return found + judged(events, namespace=self.namespace, is_at_rest=is_at_rest)
 
     async def _rest(self, *, is_removing: bool = False) -> bool:
         """Wait until nothing is due any more, nothing is left of units that are gone, and all of it was seen."""
@@ -132,6 +131,21 @@ class Storm:
             return int(await connection.fetchval(_LAST, [each.value for each in TYPES]))
         finally:
             await connection.close(timeout=10)
+
+
+def judged(events: Sequence[Entry], *, namespace: str, is_at_rest: bool) -> list[Violation]:
+    """Return what the log shows to be wrong in a namespace, which is the one that its events of units are of."""
+    history = gather(events, namespace=namespace, is_at_rest=is_at_rest)
+    has_events = any(each.resource_type == ResourceType.UNIT_EVENT for each in events)
+    if has_events and not any(unit.events for unit in history.units):
+        # An empty history keeps all promises.
+        return [Violation("H1", namespace, "the log has events of units, and none of them was judged")]
+    return broken(history)
+
+
+def broken(history: History) -> list[Violation]:
+    """Return what is wrong in a history."""
+    return [Violation(each.invariant, each.subject, str(each)) for each in judge(history)]
 
 
 def _derived(chance: random.Random) -> random.Random:

@@ -72,6 +72,7 @@ async def test_what_a_predecessor_has_kept_is_sent_before_anything_is_asked_for(
         [errors.LeaseLost("taken"), errors.LeaseLost("taken")],
         [errors.NotFound("gone")],
         [errors.IllegalTransition("no")],
+        [errors.SecretsDisabled("no keys")],
     ],
 )
 async def test_an_outcome_that_nobody_wants_is_dropped(folder: AgentFolder, refused: list[errors.Error]) -> None:
@@ -91,6 +92,8 @@ async def test_an_outcome_that_nobody_wants_is_dropped(folder: AgentFolder, refu
         (asyncio.CancelledError(), "a handler was cancelled by itself"),
         (RuntimeError(), "RuntimeError"),
         (RuntimeError("x" * 3000), f"RuntimeError: {'x' * 986}"),
+        # As of a file whose name is no text.
+        (FileNotFoundError("no \udcff and \0"), "FileNotFoundError: no ? and \ufffd"),
     ],
 )
 async def test_what_a_handler_raises_fails_its_event_alone(

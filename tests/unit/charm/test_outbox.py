@@ -93,3 +93,14 @@ async def test_an_attempt_has_so_many_lines_and_a_line_so_many_bytes() -> None:
     assert len(told.lines[0].text.encode()) == limit.LOG_LINE_BYTES
     assert [each.number for each in told.lines] == list(range(1, limit.LOG_LINES_PER_EVENT + 1))
     assert "too many lines" in told.lines[-1].text
+
+
+async def test_what_is_no_text_or_too_long_is_told_as_far_as_it_can_be() -> None:
+    told = Told()
+    async with outbox(told) as box:
+        box.tell("status", charm.Blocked("\udcff\0" + "x" * 2_000))
+        box.log("INFO", "before \udcff and \0")
+        box.log("INFO", "after")
+        await eventually(lambda: len(told.lines) == 2 and bool(told.statuses))
+    assert [line.text for line in told.lines] == ["before ? and \ufffd", "after"]
+    assert told.statuses == [UnitStatus("blocked", "?\ufffd" + "x" * 998)]

@@ -1,5 +1,7 @@
 """The command line itself: what it finds, what it refuses, and how it says so."""
 
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -9,6 +11,8 @@ from tinkwell.client import errors
 from tinkwell.juju import table
 from tinkwell.juju.main import main
 from tinkwell.juju.shell import failure
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "juju.md"
 
 
 def test_each_command_of_the_table_is_there_with_the_name_that_it_has_in_the_table() -> None:
@@ -21,6 +25,11 @@ def test_no_command_is_both_there_and_refused_and_no_name_stands_for_two() -> No
     names = [name for key, entry in table.COMMANDS.items() for name in (key, *entry.aliases)]
     assert len(names) == len(set(names))
     assert not set(names) & set(table.REFUSED)
+
+
+def test_the_page_for_readers_names_each_command() -> None:
+    page = PAGE.read_text()
+    assert [name for name in table.COMMANDS if f"`{name}`" not in page] == []
 
 
 def test_an_unknown_command_is_refused_in_jujus_words(juju: JujuLine) -> None:

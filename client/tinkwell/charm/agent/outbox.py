@@ -26,6 +26,8 @@ current: ContextVar["Outbox | None"] = ContextVar("tinkwell_charm_outbox", defau
 # A silent server does not hold an event up for longer: what cannot be told then is lost, and the event is not.
 _FLUSH_SECONDS = 10.0
 _BATCH_LINES = 500
+# The server refuses longer ones.
+MESSAGE_CHARACTERS = 1_000
 
 
 class Outbox:
@@ -49,7 +51,10 @@ class Outbox:
 
     def tell(self, what: str, status: Status | str) -> None:
         """Tell the `status`, the `application_status` or the `workload_version`, in the place of a former one."""
-        self._statuses[what] = status if isinstance(status, str) else UnitStatus(status.name, status.message)
+        if isinstance(status, str):
+            self._statuses[what] = plain(status)
+        else:
+            self._statuses[what] = UnitStatus(status.name, plain(status.message)[:MESSAGE_CHARACTERS])
         self._has_more.set()
 
     def log(self, level: str, text: str) -> None:
@@ -63,7 +68,7 @@ class Outbox:
                 return
             if self._count == limit.LOG_LINES_PER_EVENT:
                 each, level = "there are too many lines; the rest of this attempt is left out", "WARNING"
-            kept = each.encode()[: limit.LOG_LINE_BYTES].decode(errors="ignore")
+            kept = plain(each).encode()[: limit.LOG_LINE_BYTES].decode(errors="ignore")
             self._lines.append(UnitLogLine(self._ordinal, self._attempt, self._count, kept, level))
         self._has_more.set()
 
@@ -130,6 +135,11 @@ class LogHandler(logging.Handler):
         if (outbox := current.get()) is not None:
             level = "ERROR" if record.levelno >= logging.ERROR else record.levelname
             outbox.log(level if level in ("DEBUG", "WARNING", "ERROR") else "INFO", self.format(record))
+
+
+def plain(text: str) -> str:
+    """Return a text that the server takes, with a mark for each character that it does not."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _status(found: UnitStatus | str | None) -> UnitStatus | None:

@@ -1,11 +1,13 @@
 """Applications: deployed, related, changed, followed and removed."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from tinkwell.api.v1 import application_service_pb2 as pb
+from tinkwell.client import errors
 from tinkwell.client.unit import message, settling
 from tinkwell.client.unit.charm import CharmClient, CharmLike
 from tinkwell.client.unit.model import Application, Relation, Storage, Unit
@@ -258,8 +260,10 @@ class ApplicationClient(CharmClient, TaskClient):
 
     async def _all_tasks(self) -> AsyncIterator[Task]:
         async for application in self.list():
-            async for each in self.tasks(application.name, namespace=application.namespace):
-                yield each
+            # One that has gone meanwhile has none, and what was listed of it is told to be gone.
+            with contextlib.suppress(errors.NotFound):
+                async for each in self.tasks(application.name, namespace=application.namespace):
+                    yield each
 
     async def _request(self, unit: str, namespace: str, request: pb.UnitRequest.ValueType) -> Unit:
         asked = field.build(pb.RequestRequest, namespace=namespace, unit=unit, request=request)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # The space of every endpoint where a model has no other one.
 _SPACE = "alpha"
+# What only a charm says.
+_SAID = ("active", "blocked", "maintenance")
 
 
 def describe(found: "Application", snapshot: Snapshot) -> dict[str, Any]:
@@ -42,7 +44,8 @@ def describe(found: "Application", snapshot: Snapshot) -> dict[str, Any]:
 def _status(found: "Application", shown: dict[str, dict[str, Any]]) -> units.Status:
     """Say what its leader does, or the most urgent that one of its units does."""
     own = found.status
-    if own is not None and own.name not in ("", "unknown", "error"):
+    # What is not the leader's own word is one of its units, which are told of here in other words.
+    if own is not None and own.name != "error" and (own.message or own.name in _SAID):
         return units.status(own.name, own.message, since=moment.juju(found.updated_at))
     told = [each["workload-status"] for each in shown.values()]
     return min(

@@ -15,6 +15,9 @@ Status = dict[str, Any]
 # The first of these that a unit has is the status of an application that says nothing itself.
 URGENCY = ("error", "blocked", "maintenance", "waiting", "active", "unknown")
 
+# What a unit has before its charm says anything.
+_UNSAID = ("unknown", "waiting")
+
 
 def describe(unit: "Unit", kind: CharmKind, snapshot: Snapshot) -> Status:
     """Describe a unit as `status` does; `kind` is that of its charm."""
@@ -61,9 +64,9 @@ def _workload(unit: "Unit", kind: CharmKind, place: str) -> tuple[str, str]:
     if unit.phase is Phase.WAITING:
         return "waiting", _hindrance(unit, kind, place) or "installing agent"
     if not unit.has_agent:
-        return "unknown", f"agent lost, see 'juju show-status-log {unit.name}'"
-    if unit.status.name == "unknown" and unit.phase is Phase.SETUP:
-        return "maintenance", unit.status.message or "installing charm software"
+        return "unknown", f"agent lost, see 'tinkwell unit explain {unit.name}'"
+    if unit.phase is Phase.SETUP and unit.status.name in _UNSAID and not unit.status.message:
+        return "maintenance", "installing charm software"
     return unit.status.name, unit.status.message
 
 

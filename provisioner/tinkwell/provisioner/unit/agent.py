@@ -3,7 +3,8 @@
     stream of ids ──▶ unit: a task of its own, that is woken ──▶ at most so many at work at once
 
 The stream is opened anew for each lease and whenever other machines are served, and then names all units. Beside those
-that it names, the units that have a folder here are looked at once, since they may be gone. There is one agent for a
+that it names, the units that have a folder here are looked at once, and those that were named before each time that it
+is opened, since they may be gone. There is one agent for a
 state directory: a second one waits until the first has ended, and then takes its units over.
 """
 
@@ -128,10 +129,13 @@ class _Watcher:
         """Wake units until the stream ends; it raises how that was."""
         token = await self._agent.lease.token()
         logger.info("units are served", extra={"machines": len(machines)})
+        # One that went while nothing was heard is named by nobody.
+        known = tuple(self._units)
         async for unit_ids in self._agent.api.wakes(token, kinds=KINDS, machines=sorted(machines), anywhere=True):
             self._pause.reset()
-            for unit_id in unit_ids:
+            for unit_id in (*known, *unit_ids):
                 self._wake(unit_id)
+            known = ()
 
     async def _until_other(self, machines: frozenset[str]) -> None:
         """Return once the lease or the machines are others."""

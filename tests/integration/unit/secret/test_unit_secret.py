@@ -273,13 +273,13 @@ async def test_a_unit_and_an_application_own_so_many_secrets_at_most(stage: Stag
     await stage.site.sql.execute(_FILL, limit.SECRETS_PER_OWNER - 1)
     term = (await stage.site.apps.GetApplication(pb.GetApplicationRequest(name="pg"))).term
     for is_application, owner in ((False, "pg/0"), (True, "pg")):
-        more = {"is_application": is_application}
-        told = await stage.refused("pg/0", add(**more), add(SECOND, **more), term=term)
+        first, second = (add(each, is_application=is_application) for each in (FIRST, SECOND))
+        told = await stage.refused("pg/0", first, second, term=term)
         sentence = f"{owner} would own 1,001 secrets; at most 1,000 may be: remove some, or keep more keys in one"
         assert told == {"effects.secrets": sentence}
         # One that goes makes room for another one.
-        await stage.do("pg/0", add(**more), term=term)
-        await stage.do("pg/0", remove(), add(SECOND, **more), term=term)
+        await stage.do("pg/0", first, term=term)
+        await stage.do("pg/0", remove(), second, term=term)
         await stage.do("pg/0", remove(name=SECOND), term=term)
 
 

@@ -47,6 +47,11 @@ def test_an_action_is_asked_for_with_parameters_as_the_charm_has_them(deployed: 
     assert "\nPARAMETERS\ntarget: /srv\nlevel: 7\n" in shown
 
 
+def test_a_fraction_of_a_second_is_no_time_that_nobody_has_given(deployed: Site) -> None:
+    asked(deployed, "target=/srv", "--timeout", "300ms")
+    assert deployed.cli.json("task", "list", "web/0")[0]["timeout_seconds"] == 1
+
+
 def test_parameters_are_read_from_a_file_and_completed(deployed: Site) -> None:
     given = '{"target": "/a", "level": 9}'
     result = deployed.cli.run("unit", "run", "web/leader", "backup", "target=/b", "--file", "-", stdin=given)

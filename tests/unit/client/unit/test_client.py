@@ -126,6 +126,25 @@ async def test_informers_keep_applications_and_units(client: Client) -> None:
             task.cancel()
 
 
+async def test_the_cache_of_tasks_outlives_an_application_that_goes_while_they_are_listed(
+    server: testing.FakeServer, client: Client
+) -> None:
+    await deploy(client, "pg", "web")
+
+    async def remove(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
+        if call.method == "ListTasks" and call.request.name == "pg":
+            await client.applications.remove("pg", force=True)
+        return await answer()
+
+    server.gate.around = remove
+    tasks = client.applications.task_informer(strict=True)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(tasks.run())
+        await tasks.wait_synced()
+        assert tasks.items() == []
+        running.cancel()
+
+
 async def test_a_failed_event_is_tried_again_when_its_time_has_come(server: testing.FakeServer, client: Client) -> None:
     agent = await deploy(client, "web")
     await client.applications.set_config("web", {"title": "x"})
