@@ -68,7 +68,7 @@ class Counter(ops.CharmBase):
         event.secret.get_content(refresh=True)
 
     def _on_secret_remove(self, event: ops.SecretRemoveEvent) -> None:
-        event.remove_revision()  # type: ignore[no-untyped-call]
+        event.remove_revision()
 
     def _on_turn(self, event: ops.ActionEvent) -> None:
         if event.params["is-to-fail"]:

@@ -70,7 +70,7 @@ class Guardian(ops.CharmBase):
         logger.info("revision %d has expired", event.revision)
 
     def _on_remove(self, event: ops.SecretRemoveEvent) -> None:
-        event.remove_revision()  # type: ignore[no-untyped-call]
+        event.remove_revision()
 
     def _on_stumble(self, event: ops.ActionEvent) -> None:
         for argv in (
