@@ -234,6 +234,14 @@ class ApplicationClient(CharmClient, TaskClient):
         async with asyncio.timeout(timeout_seconds):
             await settling.wait(self, applications, namespace)
 
+    async def active(self, *applications: str, namespace: str = "", timeout_seconds: float | None = None) -> None:
+        """Wait until applications are settled, and each of their units says that it is active, or until these are gone.
+
+        Some charms never say so of their units; wait with `settled` for those. Raises what that does.
+        """
+        async with asyncio.timeout(timeout_seconds):
+            await settling.wait(self, applications, namespace, until_active=True)
+
     def informer(self, *, strict: bool = False) -> "informers.Informer[Application]":
         """Make a live cache of all applications with handlers; see `Informer`.
 

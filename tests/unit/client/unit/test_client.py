@@ -22,6 +22,7 @@ from tinkwell.client import (
     testing,
 )
 from tinkwell.client.testing.gate import ReceivedCall
+from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core import errors as core_errors
 from tinkwell.core.unit.kinds import EventState, Life
 
@@ -103,6 +104,20 @@ async def test_an_application_that_goes_is_settled(client: Client) -> None:
     await asyncio.sleep(0)
     await agent.run()
     await waiting
+
+
+async def test_applications_are_active_when_each_unit_has_said_so(client: Client) -> None:
+    agent = await deploy(client, "pg", "web")
+    waiting = asyncio.create_task(client.applications.active("web", "pg", timeout_seconds=20))
+    for name in ("web/0", "pg/0"):
+        await client.applications.settled("web", "pg", timeout_seconds=20)
+        assert not waiting.done()
+        unit = await client.applications.unit(name)
+        await client.units.set_status(agent.token, unit.id, status=UnitStatus("active"))
+    await waiting
+    await client.units.set_status(agent.token, unit.id, status=UnitStatus("blocked", "no disk"))
+    with pytest.raises(TimeoutError):
+        await client.applications.active("pg", timeout_seconds=0.1)
 
 
 async def test_informers_keep_applications_and_units(client: Client) -> None:
