@@ -46,7 +46,7 @@ coverage: $(CONTRIBUTOR) ## Run the test suite and say which lines it reaches; t
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: bench
-bench: $(BENCH) ## Run the benchmarks and write docs/benchmarks.md; ARGS="--scale quick" only shows that they work
+bench: $(BENCH) ## Run the benchmarks and write docs/explanation/benchmarks.md; ARGS="--scale quick" only shows that they work
 	$(BIN)/python -m bench $(ARGS)
 
 .PHONY: chaos-log
@@ -111,9 +111,9 @@ protos: $(CONTRIBUTOR) ## Generate protos/gen
 schema: $(CONTRIBUTOR) ## Write the schema as it is, for reading
 	PYTHONPATH=tests $(BIN)/python -m support.schema_dump
 
-.PHONY: event-reference
-event-reference: $(CONTRIBUTOR) ## Write the tables of docs/unit-events.md anew
-	PYTHONPATH=tests $(BIN)/python -m support.event_reference
+.PHONY: reference
+reference: $(CONTRIBUTOR) ## Write the generated parts of the manual anew: settings, commands, states, errors, events of units
+	PYTHONPATH=tests $(BIN)/python -m support.reference
 
 .PHONY: lock
 lock: build/uv/bin/uv ## Write the lock files; ARGS=--upgrade takes the newest versions

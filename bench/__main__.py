@@ -15,7 +15,7 @@ from bench.result import Outcome
 from tinkwell.server.app.dev import place
 
 _RESULTS = process.ROOT / "build" / "bench"
-_PAGE = process.ROOT / "docs" / "benchmarks.md"
+_PAGE = process.ROOT / "docs" / "explanation" / "benchmarks.md"
 _PAIRS = {"quick": 1, "full": 10}
 
 

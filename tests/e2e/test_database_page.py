@@ -30,7 +30,7 @@ async def run(line: str, folder: Path, environment: Mapping[str, str]) -> str:
 
 
 async def test_the_commands_of_the_page_about_the_database_print_what_they_say(tmp_path: Path) -> None:
-    commands = page.commands(page.read("database.md"))
+    commands = page.commands(page.read("how-to/database.md"))
     async with contextlib.AsyncExitStack() as stack:
         state_dir = stack.enter_context(place.temporary())
         primary = await stack.enter_async_context(postgres.embedded(state_dir, bin_dir=BIN_DIR, roles=role.ALL))

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from tinkwell.charm import errors
@@ -58,6 +58,8 @@ class Secrets:
         self._known = {each.id: each for each in attempt.secrets}
         self._added: dict[str, SecretAdd] = {}
         self._removed: set[str] = set()
+        # As this event leaves them.
+        self._labels = {each.id: each.label for each in attempt.secrets}
         # The content that this event gives to the next revision.
         self._content: dict[str, Mapping[str, str]] = {}
         self._tracked: dict[str, SecretTrack] = {}
@@ -71,8 +73,15 @@ class Secrets:
 
     @property
     def needs_term(self) -> bool:
-        """Whether a secret of the application was written, which its leader alone may do."""
-        return any(self._is_application(each.id) for each in self._effects)
+        """Whether a secret of the application was written or labelled, which its leader alone may do."""
+        if any(self._is_application(each.id) for each in self._effects):
+            return True
+        # Whoever does not own one has a label of its own for it.
+        own = {each.id for each in self._owned()}
+        return any(
+            each.label is not None and each.id in own and self._is_application(each.id)
+            for each in self._tracked.values()
+        )
 
     def add(
         self,
@@ -100,9 +109,10 @@ class Secrets:
             rotation=rotate,
             expires_at=self._moment(expires),
         )
-        if label and label in {*(each.label for each in self._added.values()), *(each.label for each in self._owned())}:
+        if label and label in {self._labels.get(each) for each in (*self._added, *self._known) if self._is_owned(each)}:
             raise errors.WrongSecret(f"{label!r} is the label of another secret; give each one its own")
         self._added[made.id] = made
+        self._labels[made.id] = label
         self._content[made.id] = made.content
         self._effects.append(made)
         return rules.uri(made.id)
@@ -135,6 +145,8 @@ class Secrets:
         )
         if checked is not None:
             self._content[found] = checked
+        if label is not None:
+            self._labels[found] = label
 
     def grant(self, secret: str, relation: Relation, *, unit: str = "") -> None:
         """Let the other side of a relation, or one unit of it, read an own secret for as long as the relation lives."""
@@ -151,9 +163,14 @@ class Secrets:
         """Remove a revision of an own secret, or with 0 all of it."""
         found = self._own(secret)
         self._effects.append(SecretRemove(id=found, revision=revision))
+        tracked = self._tracked.get(found)
         if not revision:
             self._removed.add(found)
+            self._labels.pop(found, None)
             self._tracked.pop(found, None)
+        elif tracked is not None and tracked.revision == revision:
+            # It was read in this event, and cannot be what is read from now on.
+            self._tracked[found] = replace(tracked, revision=0)
 
     def info(self, secret: str) -> SecretInfo:
         """Return what is known of an own secret that is there before this event. Raises as `set`."""
@@ -173,6 +190,8 @@ class Secrets:
         was not granted it.
         """
         found, tracked = self._find(secret), self._tracks(secret)
+        if label is not None:
+            _label(label)
         if found in self._content and (refresh or not tracked or tracked == self._next(found)):
             revision, content = self._next(found), self._content[found]
         else:
@@ -182,6 +201,8 @@ class Secrets:
             former = self._tracked.get(found)
             kept = former.label if label is None and former is not None else label
             self._tracked[found] = SecretTrack(id=found, revision=revision, label=kept)
+        if label is not None:
+            self._labels[found] = label
         return dict(content)
 
     async def peek(self, secret: str) -> Mapping[str, str]:
@@ -193,8 +214,7 @@ class Secrets:
 
     def label_of(self, secret: str) -> str:
         """Return the label that the unit, or its owner, has given a secret by its id; empty for none."""
-        given = self._known.get(secret)
-        return given.label if given is not None else ""
+        return self._labels.get(secret, "")
 
     def _tracks(self, secret: str) -> int:
         found = self._find(secret)
@@ -219,9 +239,9 @@ class Secrets:
         try:
             found = rules.parse_uri("", secret)
         except core_errors.InvalidField:
-            labels = {each.label: each.id for each in self._added.values()}
-            labels |= {each.label: each.id for each in self._known.values()}
-            found = labels.get(secret, "") if secret else ""
+            named = [each for each, label in self._labels.items() if label == secret and label]
+            # What the unit owns comes first, as with the server.
+            found = max(named, key=self._is_owned, default="")
         if not found or found in self._removed:
             raise errors.SecretMissing(f"{self._attempt.unit} has no secret {secret!r}")
         return found
@@ -229,8 +249,7 @@ class Secrets:
     def _own(self, secret: str) -> str:
         """Return the id of a secret that the unit may change. Raises `SecretMissing`, and `NotOwner`."""
         found = self._find(secret)
-        given = self._known.get(found)
-        if found not in self._added and (given is None or not given.is_owned):
+        if not self._is_owned(found):
             what = "it is its application's, which the leader alone changes"
             why = what if self._is_application(found) else "it does not own it"
             raise errors.NotOwner(f"{rules.uri(found)} cannot be changed by {self._attempt.unit}: {why}")
@@ -238,6 +257,10 @@ class Secrets:
 
     def _owned(self) -> list[SecretGiven]:
         return [each for each in self._known.values() if each.is_owned and each.id not in self._removed]
+
+    def _is_owned(self, secret: str) -> bool:
+        given = self._known.get(secret)
+        return secret in self._added or (given is not None and given.is_owned)
 
     def _is_application(self, secret: str) -> bool:
         if (added := self._added.get(secret)) is not None:

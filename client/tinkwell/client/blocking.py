@@ -281,6 +281,7 @@ class ApplicationClient(_Service[application.ApplicationClient]):
     detach = _call(application.ApplicationClient.detach)
     remove_storage = _call(application.ApplicationClient.remove_storage)
     settled = _call(application.ApplicationClient.settled)
+    active = _call(application.ApplicationClient.active)
     run = _call(application.ApplicationClient.run)
     exec = _call(application.ApplicationClient.exec)
     cancel = _call(application.ApplicationClient.cancel)

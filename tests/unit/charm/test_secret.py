@@ -231,3 +231,91 @@ async def test_rotation_and_expiry_cannot_be_deferred() -> None:
         with pytest.raises(charm.CannotDefer, match="cannot be deferred: the "):
             kind(ordinal=1, secret="secret:x").defer()
     charm.SecretChanged(ordinal=1, secret="secret:x").defer()
+
+
+class Labeller(charm.Charm, name="labeller"):
+    """Names and drops secrets within one event."""
+
+    @charm.action("replace")
+    async def replace(self, task: charm.Task) -> dict[str, str]:
+        first = self.secrets.add({"abc": "first"}, label="one")
+        self.secrets.remove(first)
+        second = self.secrets.add({"abc": "second"}, label="one")
+        self.secrets.set("one", description="in its place")
+        assert await self.secrets.get("one") == {"abc": "second"}
+        return {"name": second}
+
+    @charm.action("renew")
+    async def renew(self, task: charm.Task) -> dict[str, str]:
+        self.secrets.remove("one")
+        made = self.secrets.add({"abc": "third"}, label="one")
+        return {"name": made, "abc": (await self.secrets.get("one"))["abc"]}
+
+    @charm.action("rename")
+    async def rename(self, task: charm.Task) -> dict[str, str]:
+        self.secrets.set("one", label="two")
+        self.secrets.add({"abc": "other"}, label="one")
+        return {"one": (await self.secrets.get("one"))["abc"], "two": (await self.secrets.get("two"))["abc"]}
+
+    @charm.action("turn")
+    async def turn(self, task: charm.Task) -> None:
+        await self.secrets.get("two")
+        self.secrets.set("two", {"abc": "fourth"})
+        self.secrets.remove("two", revision=1)
+
+    @charm.action("tracked")
+    async def tracked(self, task: charm.Task) -> dict[str, str]:
+        return dict(await self.secrets.get("two"))
+
+
+async def test_a_label_names_what_has_it_by_then() -> None:
+    model = Model()
+    model.deploy(Labeller)
+    await model.settle()
+    first = (await model.run("labeller/0", "replace")).result["name"]
+    assert model.secrets("labeller/0") == (first,)
+    second = (await model.run("labeller/0", "renew")).result
+    assert model.secrets("labeller/0") == (second["name"],)
+    assert second["abc"] == "third"
+    assert (await model.run("labeller/0", "rename")).result == {"one": "other", "two": "third"}
+    model.check()
+
+
+async def test_what_was_read_and_removed_in_one_event_is_not_read_from_then_on() -> None:
+    model = Model()
+    model.deploy(Labeller)
+    await model.settle()
+    for action in ("replace", "rename", "turn"):
+        assert (await model.run("labeller/0", action)).state == "SUCCEEDED"
+    assert (await model.run("labeller/0", "tracked")).result == {"abc": "fourth"}
+    model.check()
+
+
+class LabellingReader(charm.Charm, name="web"):
+    """Labels what it reads."""
+
+    token = charm.Option(str)
+
+    @charm.on.config_changed
+    async def config(self, event: charm.ConfigChanged) -> None:
+        if self.token:
+            content = await self.secrets.get(self.token, label="mine")
+            assert await self.secrets.get("mine") == content
+            self.state["key"] = content["key"]
+
+    @charm.action("long")
+    async def long(self, task: charm.Task) -> None:
+        await self.secrets.get("mine", label="a" * 101)
+
+
+async def test_a_readers_label_names_the_secret_at_once() -> None:
+    model = Model()
+    model.deploy(LabellingReader)
+    name = model.add_secret({"key": "hunter2"})
+    model.grant_secret(name, "web")
+    model.set_config("web", {"token": name})
+    await model.settle()
+    assert model.state("web/0")["key"] == "hunter2"
+    found = await model.run("web/0", "long")
+    assert found.message.startswith("WrongSecret: ")
+    assert "has 101 characters" in found.message

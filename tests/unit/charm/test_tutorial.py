@@ -1,4 +1,4 @@
-"""The charm of docs/tutorial-charm.md does what the page says."""
+"""The charm of docs/tutorial/first-charm.md does what the page says."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from support.author import EXAMPLES
 from tinkwell.charm.agent import program
 
-PAGE = EXAMPLES.parent.parent / "docs" / "tutorial-charm.md"
+PAGE = EXAMPLES.parent.parent / "docs" / "tutorial" / "first-charm.md"
 
 
 async def test_the_charm_of_the_tutorial_passes_its_test(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ class Agent:
         pause = backoff.Backoff()
         while True:
             token = await self._lease.token()
+            # One that went while nothing was heard is named by nobody.
+            known = tuple(self._hosts)
             try:
                 async for unit_ids in self._client.units.wakes(
                     token,
@@ -149,8 +151,9 @@ class Agent:
                     application=self._wanted.application,
                 ):
                     pause.reset()
-                    for unit_id in unit_ids:
+                    for unit_id in (*known, *unit_ids):
                         self._wake(unit_id, group)
+                    known = ()
             except errors.LeaseLost:
                 await self._lease.make_sure(token)
             except errors.Error as error:

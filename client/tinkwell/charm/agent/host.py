@@ -10,9 +10,9 @@ asked for, since asking says that what ran under another lease is lost.
 """
 
 import asyncio
+import dataclasses
 import logging
 import traceback
-from dataclasses import dataclass
 
 from tinkwell.charm.agent import granted
 from tinkwell.charm.agent import outbox as outboxes
@@ -32,8 +32,6 @@ from tinkwell.core.unit.kinds import TaskState
 
 logger = logging.getLogger(__name__)
 
-# The server refuses longer ones.
-_MESSAGE_CHARACTERS = 1_000
 # What concerns the agent as a whole, and not this unit.
 _HOPELESS = (*HOPELESS, errors.PermissionDenied)
 # How long a unit that is woken while an event of it is handled is left alone before the server is asked about it.
@@ -42,7 +40,7 @@ _LOOK_SECONDS = 1.0
 _HELD_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """What all hosts of an agent share. `digest` is that of the charm."""
 
@@ -54,7 +52,7 @@ class Served:
     stopping: asyncio.Event
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Failure:
     """Why an attempt has no effects; `state` is that of a task."""
 
@@ -62,7 +60,7 @@ class Failure:
     state: TaskState = TaskState.FAILED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Done:
     """A task that has come to its end by itself."""
 
@@ -179,9 +177,9 @@ class Host:
             case NoEvent():
                 return ended
             case Failure(message, state):
-                outcome, effects = TaskOutcome(state=state, message=message[:_MESSAGE_CHARACTERS]), NO_EFFECTS
+                outcome, effects = TaskOutcome(state=state, message=_short(message)), NO_EFFECTS
             case Done(effects, outcome):
-                pass
+                outcome = dataclasses.replace(outcome, message=_short(outcome.message))
             case Effects():
                 raise AssertionError("a task has ended as an event does")
         following = await self._conclude(task.id, 1, token, effects, outcome)
@@ -291,7 +289,7 @@ class Host:
         following: Grant | NoEvent | None = None
         try:
             following = await until_answered(lambda: self._served.lease.under(commit), what="commit an event")
-        except errors.CommitRefused as error:
+        except (errors.CommitRefused, errors.SecretsDisabled) as error:
             logger.warning("an effect is refused", extra={"event_id": outcome.event_id, "cause": str(error)})
         except (errors.IllegalTransition, errors.NotFound) as error:
             # It was lost, left out or removed meanwhile, so that nobody wants its effects.
@@ -306,7 +304,7 @@ class Host:
     async def _fail(
         self, event_id: str, attempt: int, message: str, *, is_task: bool = False
     ) -> Grant | NoEvent | None:
-        units, said = self._served.units, message[:_MESSAGE_CHARACTERS]
+        units, said = self._served.units, _short(message)
 
         async def fail(token: int) -> Grant | NoEvent:
             self._is_awake.clear()
@@ -327,6 +325,11 @@ _CANCELLED = Failure("it was cancelled", TaskState.CANCELLED)
 
 def _is_gone(following: Grant | NoEvent | None) -> bool:
     return isinstance(following, NoEvent) and following.reason is NoEventReason.GONE
+
+
+def _short(message: str) -> str:
+    """Return a message that the server takes: one that it refused would end the agent of all units."""
+    return outboxes.plain(message)[: outboxes.MESSAGE_CHARACTERS]
 
 
 def _said(error: BaseException) -> str:

@@ -7,6 +7,7 @@ them again changes nothing. An attempt has at most 10,000 lines; what it logs be
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import NoReturn
 
@@ -26,6 +27,8 @@ current: ContextVar["Outbox | None"] = ContextVar("tinkwell_charm_outbox", defau
 # A silent server does not hold an event up for longer: what cannot be told then is lost, and the event is not.
 _FLUSH_SECONDS = 10.0
 _BATCH_LINES = 500
+# The server refuses longer ones.
+MESSAGE_CHARACTERS = 1_000
 
 
 class Outbox:
@@ -49,7 +52,10 @@ class Outbox:
 
     def tell(self, what: str, status: Status | str) -> None:
         """Tell the `status`, the `application_status` or the `workload_version`, in the place of a former one."""
-        self._statuses[what] = status if isinstance(status, str) else UnitStatus(status.name, status.message)
+        if isinstance(status, str):
+            self._statuses[what] = plain(status)
+        else:
+            self._statuses[what] = UnitStatus(status.name, plain(status.message)[:MESSAGE_CHARACTERS])
         self._has_more.set()
 
     def log(self, level: str, text: str) -> None:
@@ -63,7 +69,7 @@ class Outbox:
                 return
             if self._count == limit.LOG_LINES_PER_EVENT:
                 each, level = "there are too many lines; the rest of this attempt is left out", "WARNING"
-            kept = each.encode()[: limit.LOG_LINE_BYTES].decode(errors="ignore")
+            kept = plain(each).encode()[: limit.LOG_LINE_BYTES].decode(errors="ignore")
             self._lines.append(UnitLogLine(self._ordinal, self._attempt, self._count, kept, level))
         self._has_more.set()
 
@@ -85,20 +91,30 @@ class Outbox:
             logger.warning("statuses and log lines are not told: the server is silent", extra={"unit": self._unit_id})
 
     async def _send(self) -> None:
-        try:
-            while self._statuses or self._lines:
-                await until_answered(self._send_some, what="tell statuses and log lines")
-        except errors.Error as error:
-            self._statuses.clear()
-            self._lines.clear()
-            logger.warning("statuses and log lines are not told", extra={"unit": self._unit_id, "cause": str(error)})
+        while self._statuses or self._lines:
+            await self._tell(self._send_statuses, self._statuses)
+            await self._tell(self._send_lines, self._lines)
 
-    async def _send_some(self) -> None:
+    async def _tell(
+        self, send: Callable[[], Awaitable[None]], kept: dict[str, UnitStatus | str] | deque[UnitLogLine]
+    ) -> None:
+        """Send what is kept; what the server does not want is let go of, and nothing else."""
+        try:
+            await until_answered(send, what="tell statuses and log lines")
+        except errors.Error as error:
+            # Who led when it said how its application is may not lead any more; its own status is told.
+            if not isinstance(error, errors.NotLeader) or self._statuses.pop("application_status", None) is None:
+                kept.clear()
+            logger.warning("statuses or log lines are not told", extra={"unit": self._unit_id, "cause": str(error)})
+
+    async def _send_statuses(self) -> None:
         if statuses := dict(self._statuses):
             await self._lease.under(lambda token: self._set(token, statuses))
             for what, status in statuses.items():
                 if self._statuses.get(what) is status:
                     del self._statuses[what]
+
+    async def _send_lines(self) -> None:
         if lines := [self._lines[at] for at in range(min(len(self._lines), _BATCH_LINES))]:
             await self._lease.under(lambda token: self._append(token, lines))
             for _ in lines:
@@ -130,6 +146,11 @@ class LogHandler(logging.Handler):
         if (outbox := current.get()) is not None:
             level = "ERROR" if record.levelno >= logging.ERROR else record.levelname
             outbox.log(level if level in ("DEBUG", "WARNING", "ERROR") else "INFO", self.format(record))
+
+
+def plain(text: str) -> str:
+    """Return a text that the server takes, with a mark for each character that it does not."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _status(found: UnitStatus | str | None) -> UnitStatus | None:

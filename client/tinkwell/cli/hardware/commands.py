@@ -67,7 +67,7 @@ async def push(
     first machine is pushed. The first one that is refused ends it; those before it are stored.
 
     Tinkerbell's files of kind: Hardware are read, too, and so are lists of them, as kubectl get hardware -o yaml prints
-    them. docs/tinkerbell-files.md says what becomes of each field.
+    them. docs/how-to/tinkerbell-files.md says what becomes of each field.
 
     More than 100 machines are pushed by one call, and one line (with -o json or yaml one object) says how many there
     are, how many changed, and the last revision. For thousands of machines take JSON, which is read far faster than

@@ -1,7 +1,6 @@
 """`tinkwell app`: charms that run as units, related to each other."""
 
 import contextlib
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -11,13 +10,12 @@ from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
 from tinkwell.cli.unit import line, machine, option, settling, task
 from tinkwell.cli.unit.source import charm_of, refused
-from tinkwell.core.unit.kinds import CharmKind, Profile
+from tinkwell.core.unit.kinds import Profile
 
 if TYPE_CHECKING:
-    from tinkwell.client import Application, Client, Relation, Unit
+    from tinkwell.client import Application, Client, Relation
 
 _HEADER = ("APPLICATION", "CHARM", "UNITS", "STATUS", "MESSAGE", "LEADER")
-UNIT_HEADER = ("UNIT", "MACHINE", "PHASE", "EVENT", "STATUS", "MESSAGE")
 _RELATION_HEADER = ("RELATION", "INTERFACE", "ENDS", "LIFE")
 _OPTION_HEADER = ("OPTION", "VALUE", "SOURCE", "TYPE", "DESCRIPTION")
 
@@ -28,6 +26,7 @@ def app() -> None:
 
 
 app.add_command(task.actions)
+app.add_command(settling.wait)
 
 
 @app.command()
@@ -108,7 +107,7 @@ async def status(client: "Client", name: str | None, namespace: str, output_form
         output.table(_HEADER, map(_row, found))
         if units:
             output.line("")
-            output.table(UNIT_HEADER, await unit_rows(client, units, found))
+            output.table(line.UNIT_HEADER, await line.unit_rows(client, units, found))
         _show_relations(relations)
         return
     parts: dict[str, Any] = {"applications": found, "units": units, "relations": relations}
@@ -255,6 +254,7 @@ async def remove(
 @option.application
 @click.argument("charm", metavar="CHARM")
 @click.option("--config", "assignments", multiple=True, metavar="NAME=VALUE", help="Set an option. Repeatable.")
+@click.option("--config-file", type=click.Path(), metavar="FILE|-", help="Options as YAML.")
 @option.namespace
 @settling.options
 @shell_option.object_format
@@ -264,12 +264,13 @@ async def upgrade(
     name: str,
     charm: str,
     assignments: tuple[str, ...],
+    config_file: str | None,
     namespace: str,
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
     """Give an application another charm, as `deploy` takes it. Each unit runs it from its upgrade-charm on."""
-    settings = option.settings(assignments, None)
+    settings = option.settings(assignments, config_file)
     with refused(charm):
         found = await client.applications.refresh(name, charm_of(charm), config=settings or None, namespace=namespace)
     await waiting.settle(client, [name], namespace)
@@ -309,21 +310,6 @@ def _show_relations(relations: "list[Relation]") -> None:
             _RELATION_HEADER,
             [(str(each.number), each.interface, line.ends(each), each.life.lower()) for each in relations],
         )
-
-
-async def unit_rows(
-    client: "Client", units: "list[Unit]", applications: "Iterable[Application]"
-) -> list[tuple[str, ...]]:
-    """Give the cells of units, of these applications, in a table."""
-    machines = await machine.names(client, units)
-    kinds = {each.id: each.kind for each in applications}
-    return [_unit_row(each, machines, kinds.get(each.application_id)) for each in units]
-
-
-def _unit_row(unit: "Unit", machines: Mapping[str, str], kind: CharmKind | None) -> tuple[str, ...]:
-    place = option.ANYWHERE if unit.anywhere else machines.get(unit.machine, unit.machine)
-    name, message = line.status(unit, kind, place)
-    return unit.name, place, unit.phase.lower(), line.running(unit.event), name, message
 
 
 def _row(found: "Application") -> tuple[str, ...]:

@@ -18,6 +18,8 @@ _TYPES = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
+    ResourceType.SECRET,
+    ResourceType.TASK,
 )
 
 
@@ -93,7 +95,7 @@ async def _tail(client: "Client") -> int:
     import asyncio  # it costs start-up time, see main
 
     found: list[int] = []
-    async with client.applications.watch(now=True, on_bookmark=lambda watch: found.append(watch.revision)) as probe:
+    async with client.events.watch(now=True, on_bookmark=lambda watch: found.append(watch.revision)) as probe:
         # The first answer says where the log ends, and asking for an event brings that out before it waits for one.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0):
@@ -109,7 +111,7 @@ async def _read(client: "Client", oldest: int, tail: int) -> "list[Event]":
     found: list[Event] = []
     if tail < oldest:
         return found
-    async with client.applications.watch(resource_types=_TYPES, from_revision=oldest, on_bookmark=stop) as events:
+    async with client.events.watch(resource_types=_TYPES, from_revision=oldest, on_bookmark=stop) as events:
         async for event in events:
             if event.revision <= tail:
                 found.append(event)

@@ -7,8 +7,7 @@ import rich_click as click
 from tinkwell.cli.event import watching
 from tinkwell.cli.shell import command, output, session
 from tinkwell.cli.shell import option as shell_option
-from tinkwell.cli.unit import asking, history, machine, option, running, settling, task
-from tinkwell.cli.unit.application import UNIT_HEADER, unit_rows
+from tinkwell.cli.unit import asking, history, line, machine, option, running, settling, task
 
 if TYPE_CHECKING:
     from tinkwell.client import Client, Unit
@@ -37,7 +36,7 @@ async def list_(client: "Client", name: str | None, namespace: str | None, outpu
     found = [each async for each in client.applications.units(name or "", namespace=namespace or "")]
     if output_format is output.Format.TABLE:
         applications = [each async for each in client.applications.list(namespace or "")]
-        output.table(UNIT_HEADER, await unit_rows(client, found, applications))
+        output.table(line.UNIT_HEADER, await line.unit_rows(client, found, applications))
     else:
         output.objects(found, output_format)
 
@@ -52,7 +51,7 @@ async def status(client: "Client", unit_name: str, namespace: str, output_format
     found = await client.applications.unit(unit_name, namespace=namespace)
     if output_format is output.Format.TABLE:
         application = await client.applications.get(found.application, namespace=namespace)
-        (row,) = await unit_rows(client, [found], [application])
+        (row,) = await line.unit_rows(client, [found], [application])
         output.fields(_fields(found, row))
     else:
         output.whole(found.to_json(), output_format)

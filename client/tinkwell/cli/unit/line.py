@@ -1,14 +1,27 @@
 """Units and their events in words."""
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tinkwell.cli.shell import duration
+from tinkwell.cli.unit import machine, option
 from tinkwell.core.unit.kinds import CharmKind, EventState, Life
 from tinkwell.core.unit.resolver import explanation
 
 if TYPE_CHECKING:
-    from tinkwell.client import Relation, Unit, UnitEvent
+    from tinkwell.client import Application, Client, Relation, Unit, UnitEvent
+
+UNIT_HEADER = ("UNIT", "MACHINE", "PHASE", "EVENT", "STATUS", "MESSAGE")
+
+
+async def unit_rows(
+    client: "Client", units: "list[Unit]", applications: "Iterable[Application]"
+) -> list[tuple[str, ...]]:
+    """Give the cells of units, of these applications, in a table."""
+    machines = await machine.names(client, units)
+    kinds = {each.id: each.kind for each in applications}
+    return [_unit_row(each, machines, kinds.get(each.application_id)) for each in units]
 
 
 def about(event: "UnitEvent") -> str:
@@ -25,20 +38,26 @@ def running(event: "UnitEvent | None") -> str:
     return event.name if event.attempt <= 1 else f"{event.name} (try {event.attempt})"
 
 
-def status(unit: "Unit", kind: CharmKind | None, machine: str) -> tuple[str, str]:
+def status(unit: "Unit", kind: CharmKind | None, place: str) -> tuple[str, str]:
     """Give a unit's status and message; an event that has failed counts more than what its charm says.
 
-    `kind` is that of its charm, None for an application that is gone, `machine` how the unit's is called.
+    `kind` is that of its charm, None for an application that is gone, `place` how its machine is called.
     """
     event = unit.event
     if event is None or event.state is not EventState.ERROR:
-        return unit.status.name, unit.status.message or _hindrance(unit, kind, machine)
+        return unit.status.name, unit.status.message or _hindrance(unit, kind, place)
     why = [event.message or "failed", again(event.retry_at)]
     told = ", ".join(filter(None, why))
     return "error", f"{told}; see tinkwell unit explain {unit.name}"
 
 
-def _hindrance(unit: "Unit", kind: CharmKind | None, machine: str) -> str:
+def _unit_row(unit: "Unit", machines: Mapping[str, str], kind: CharmKind | None) -> tuple[str, ...]:
+    place = option.ANYWHERE if unit.anywhere else machines.get(unit.machine, unit.machine)
+    name, message = status(unit, kind, place)
+    return unit.name, place, unit.phase.lower(), running(unit.event), name, message
+
+
+def _hindrance(unit: "Unit", kind: CharmKind | None, place: str) -> str:
     """Say what keeps a unit from its events; empty where nothing does."""
     if unit.life is Life.DEAD or kind is None:
         return ""
@@ -46,7 +65,7 @@ def _hindrance(unit: "Unit", kind: CharmKind | None, machine: str) -> str:
         unit.name,
         kind,
         phase=unit.phase,
-        machine="" if unit.anywhere else machine,
+        machine="" if unit.anywhere else place,
         is_anywhere=unit.anywhere,
         is_agent_alive=unit.has_agent,
         event=f"#{unit.event.ordinal} {about(unit.event)}" if unit.event is not None else "",

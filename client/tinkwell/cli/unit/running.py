@@ -1,5 +1,6 @@
 """`tinkwell unit run`: an action on a unit, or an agent that serves units with a charm written in Python."""
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ async def run(
             target,
             words[0],
             tasks.parameters(words[1:], file),
-            timeout_seconds=round(timeout),
+            timeout_seconds=math.ceil(timeout),
             namespace=namespace,
         )
         await tasks.follow(client, asked, is_waited_for=wait, chosen=output_format)

@@ -1,4 +1,4 @@
-"""Waiting until what a command has changed is settled, where `--wait` asks for that."""
+"""Waiting until what a command has changed is settled, where `--wait` asks for that; and `tinkwell app wait`."""
 
 import dataclasses
 import functools
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from tinkwell.cli import failure
-from tinkwell.cli.shell import duration
+from tinkwell.cli.shell import command, duration, output, session
+from tinkwell.cli.unit import line, option
 
 if TYPE_CHECKING:
-    from tinkwell.client import Client
+    from tinkwell.client import Client, errors
 
+_ACTIVE = "active"
 _OPTIONS = (
     click.option("--wait", is_flag=True, help="Wait until nothing runs and nothing is due any more."),
     click.option("--timeout", type=duration.Duration(), help="Longest wait; it goes with --wait. [default: none]"),
@@ -41,7 +43,7 @@ class Waiting:
         try:
             await client.applications.settled(*names, namespace=namespace, timeout_seconds=self.timeout)
         except errors.UnitInError as error:
-            raise failure.Failure(f"{error.message}; tinkwell unit explain says more") from error
+            raise _failed(error) from error
         except errors.NotFound:
             return  # it is gone already
         except TimeoutError as error:
@@ -51,15 +53,65 @@ class Waiting:
             ) from error
 
 
-def options(command: Callable[..., object]) -> Callable[..., object]:
+def options(asked: Callable[..., object]) -> Callable[..., object]:
     """Add the options to a command, which is given their values as `waiting`."""
 
-    @functools.wraps(command)
+    @functools.wraps(asked)
     def with_waiting(*args: Any, **kwargs: Any) -> object:
         values = {field.name: kwargs.pop(field.name) for field in dataclasses.fields(Waiting)}
-        return command(*args, waiting=Waiting(**values), **kwargs)
+        return asked(*args, waiting=Waiting(**values), **kwargs)
 
     result: Callable[..., object] = with_waiting
     for add in reversed(_OPTIONS):
         result = add(result)
     return result
+
+
+@click.command(cls=command.Command)
+@click.argument("names", nargs=-1, required=True, type=option.ApplicationName(), metavar="APPLICATION...")
+@click.option("--active", "until_active", is_flag=True, help="Wait until each unit says that it is active, too.")
+@click.option("--timeout", type=duration.Duration(), help="Longest wait. [default: none]")
+@option.namespace
+@session.connected
+async def wait(
+    client: "Client", names: tuple[str, ...], until_active: bool, timeout: float | None, namespace: str
+) -> None:
+    """Wait until nothing runs and nothing is due any more for applications; name all that are related.
+
+    It ends with 1 as soon as an event has failed, and after `--timeout`.
+    """
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    waiting = client.applications.active if until_active else client.applications.settled
+    wanted = "active" if until_active else "settled"
+    called = tuple(dict.fromkeys(names))
+    try:
+        await waiting(*called, namespace=namespace, timeout_seconds=timeout)
+    except errors.UnitInError as error:
+        raise _failed(error) from error
+    except TimeoutError as error:
+        waited = duration.show(timeout or 0)
+        found = [each for name in called for each in await _unready(client, name, namespace)]
+        raise failure.Failure(f"{' and '.join(called)} not {wanted} within {waited}", *found) from error
+    output.line(f"{' and '.join(called)}: {wanted}")
+
+
+def _failed(error: "errors.UnitInError") -> failure.Failure:
+    return failure.Failure(f"{error.message}; tinkwell unit explain says more")
+
+
+async def _unready(client: "Client", name: str, namespace: str) -> list[str]:
+    """Say of each unit that is at work, or not active, what it does and how it is."""
+    units = [each async for each in client.applications.units(name, namespace=namespace)]
+    if not units:
+        return []
+    application = await client.applications.get(name, namespace=namespace)
+    found = []
+    for each, row in zip(units, await line.unit_rows(client, units, [application]), strict=True):
+        _, _, _, event, status, message = row
+        if event or status != _ACTIVE:
+            runs = f"; it runs {event}" if event else ""
+            found.append(f"{each.name} is {status}{f': {message}' if message else ''}{runs}")
+        elif each.charm != application.charm:
+            found.append(f"{each.name} does not run {application.charm} yet; does its agent have that charm?")
+    return found

@@ -1,5 +1,6 @@
 """`tinkwell task`, `unit run UNIT` and `unit exec`: what units are asked to do, and what came of it."""
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,7 @@ async def exec_(
 
     Only administrators may, and only where the server allows it.
     """
-    asked = await client.applications.exec(unit_name, words, timeout_seconds=round(timeout), namespace=namespace)
+    asked = await client.applications.exec(unit_name, words, timeout_seconds=math.ceil(timeout), namespace=namespace)
     await follow(client, asked, is_waited_for=wait, chosen=output_format)
 
 

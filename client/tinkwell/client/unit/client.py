@@ -1,11 +1,13 @@
 """Applications: deployed, related, changed, followed and removed."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from tinkwell.api.v1 import application_service_pb2 as pb
+from tinkwell.client import errors
 from tinkwell.client.unit import message, settling
 from tinkwell.client.unit.charm import CharmClient, CharmLike
 from tinkwell.client.unit.model import Application, Relation, Storage, Unit
@@ -232,6 +234,14 @@ class ApplicationClient(CharmClient, TaskClient):
         async with asyncio.timeout(timeout_seconds):
             await settling.wait(self, applications, namespace)
 
+    async def active(self, *applications: str, namespace: str = "", timeout_seconds: float | None = None) -> None:
+        """Wait until applications are settled, and each of their units says that it is active, or until these are gone.
+
+        Some charms never say so of their units; wait with `settled` for those. Raises what that does.
+        """
+        async with asyncio.timeout(timeout_seconds):
+            await settling.wait(self, applications, namespace, until_active=True)
+
     def informer(self, *, strict: bool = False) -> "informers.Informer[Application]":
         """Make a live cache of all applications with handlers; see `Informer`.
 
@@ -258,8 +268,10 @@ class ApplicationClient(CharmClient, TaskClient):
 
     async def _all_tasks(self) -> AsyncIterator[Task]:
         async for application in self.list():
-            async for each in self.tasks(application.name, namespace=application.namespace):
-                yield each
+            # One that has gone meanwhile has none, and what was listed of it is told to be gone.
+            with contextlib.suppress(errors.NotFound):
+                async for each in self.tasks(application.name, namespace=application.namespace):
+                    yield each
 
     async def _request(self, unit: str, namespace: str, request: pb.UnitRequest.ValueType) -> Unit:
         asked = field.build(pb.RequestRequest, namespace=namespace, unit=unit, request=request)

@@ -1,4 +1,4 @@
-"""Waiting until applications are settled: until nothing runs, and nothing is due for any of their units.
+"""Waiting until applications are settled: until nothing runs, and nothing is due for any of their units; or are active.
 
 There is no moment at which a client sees all units at once: while one list is read, a unit that it has shown as settled
 may be told of something that another one has done. Two lists that show the same ordinals, and every unit as settled,
@@ -8,6 +8,7 @@ leave no room for that: between what both show of a unit it has run nothing, and
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tinkwell.client import errors
@@ -15,10 +16,12 @@ from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.unit.model import Application, Unit
 from tinkwell.client.watch.watch import Watch
 from tinkwell.core.event.kinds import ResourceType
-from tinkwell.core.unit.kinds import EventState
+from tinkwell.core.unit.kinds import EventState, Life
 
 # What makes a unit due without an event of its own, such as the end of a workflow on its machine, is seen so late.
 _LONGEST_SECONDS = 5.0
+# What a charm says of a unit that does what it is there for.
+ACTIVE = "active"
 _TYPES = (ResourceType.APPLICATION, ResourceType.UNIT, ResourceType.UNIT_EVENT, ResourceType.RELATION)
 
 
@@ -35,36 +38,47 @@ class Applications(Protocol):
         """Watch events."""
 
 
-async def wait(source: Applications, names: tuple[str, ...], namespace: str) -> None:
-    """Wait until applications are settled, or gone; raises as `ApplicationClient.settled`."""
+@dataclass(slots=True)
+class _Seen:
+    """What one list shows: the newest ordinal of each unit by its id, and what all units are."""
+
+    ordinals: dict[str, int] = field(default_factory=dict)
+    is_settled: bool = True
+    is_active: bool = True
+
+
+async def wait(source: Applications, names: tuple[str, ...], namespace: str, *, until_active: bool = False) -> None:
+    """Wait until applications are settled, or gone; raises as `ApplicationClient.settled`.
+
+    With `until_active` those that are there must be active as well, each unit that is not being removed.
+    """
     for name in names:
         await source.get(name, namespace=namespace)
     async with source.watch(resource_types=_TYPES, now=True) as events:
         await events.wait_live()
-        former: dict[str, int] | None = None
+        former: _Seen | None = None
         while True:
-            found = await _ordinals(source, names, namespace)
-            if found is not None and found == former:
+            found = await _look(source, names, namespace)
+            if found.is_settled and found == former and (found.is_active or not until_active):
                 return
-            if found is None:
+            if not found.is_settled or found == former:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_LONGEST_SECONDS):
                         await anext(events)
             former = found
 
 
-async def _ordinals(source: Applications, names: tuple[str, ...], namespace: str) -> dict[str, int] | None:
-    """Return the newest ordinal of each unit by its id; None where not all of them are settled."""
-    found: dict[str, int] = {}
-    is_settled = True
+async def _look(source: Applications, names: tuple[str, ...], namespace: str) -> _Seen:
+    found = _Seen()
     for name in names:
         with contextlib.suppress(errors.NotFound):  # an application that is gone is settled
             async for unit in source.units(name, namespace=namespace, with_settled=True):
                 if unit.event is not None and unit.event.state is EventState.ERROR and not _is_due(unit.event):
                     raise _failed(unit)
-                found[unit.id] = unit.last_ordinal
-                is_settled = is_settled and unit.settled
-    return found if is_settled else None
+                found.ordinals[unit.id] = unit.last_ordinal
+                found.is_settled &= unit.settled
+                found.is_active &= unit.status.name == ACTIVE or unit.life is not Life.ALIVE
+    return found
 
 
 def _is_due(event: UnitEvent) -> bool:

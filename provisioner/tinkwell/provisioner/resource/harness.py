@@ -101,7 +101,7 @@ class Harness:
             problem, remedy, verdict = error.problem, error.remedy, error.verdict
         except answer.WrongAnswer as error:
             is_none = any("standard output must be" in each for each in error.problems)
-            remedy = _ONE_DOCUMENT if is_none else "docs/resource-protocol.md has the rules"
+            remedy = _ONE_DOCUMENT if is_none else "docs/reference/resource-protocol.md has the rules"
             problem, verdict = error.tell(mask), Verdict.FAILED
         except errors.InvalidField as error:
             problem, verdict = _told(error), Verdict.FAILED

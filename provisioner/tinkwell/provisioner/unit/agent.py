@@ -3,7 +3,8 @@
     stream of ids ──▶ unit: a task of its own, that is woken ──▶ at most so many at work at once
 
 The stream is opened anew for each lease and whenever other machines are served, and then names all units. Beside those
-that it names, the units that have a folder here are looked at once, since they may be gone. There is one agent for a
+that it names, the units that have a folder here are looked at once, and those that were named before each time that it
+is opened, since they may be gone. There is one agent for a
 state directory: a second one waits until the first has ended, and then takes its units over.
 """
 
@@ -32,6 +33,7 @@ from tinkwell.provisioner.unit.tool import installation
 from tinkwell.provisioner.unit.tool.command import table
 from tinkwell.provisioner.unit.tool.desk import Desk
 from tinkwell.provisioner.unit.unit import Unit
+from tinkwell.provisioner.unit.warm.pool import Pool
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +46,8 @@ KINDS = (CharmKind.SCRIPTS, CharmKind.OPS)
 class Agent:
     """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`.
 
-    `storages` and `history` are what `Host` says. `account` is whom programs run as, None for who this is.
+    `storages` and `history` are what `Host` says. `account` is whom programs run as, None for who this is. `is_cold`:
+    each event of a charm of ops starts Python anew.
     """
 
     api: UnitApi
@@ -56,6 +59,7 @@ class Agent:
     concurrency: int = 8
     resync_seconds: float = 30.0
     account: Account | None = None
+    is_cold: bool = False
 
     async def run(self) -> NoReturn:
         """Work until cancelled, which ends programs that run.
@@ -84,6 +88,10 @@ class Agent:
         await asyncio.to_thread(lambda: venvs.sweep(folders.digests()))
         callers = {os.geteuid() if self.account is None else self.account.uid}
         desk = await stack.enter_async_context(Desk(folders.socket, callers).serving())
+        pool = None
+        if not self.is_cold:
+            program = await asyncio.to_thread(installation.install_server, folders.tools)
+            pool = await stack.enter_async_context(Pool(folders.servers, program, self.account).serving())
         return Host(
             api=self.api,
             storages=self.storages,
@@ -94,6 +102,7 @@ class Agent:
             desk=desk,
             venvs=venvs,
             address=await asyncio.to_thread(address.own),
+            pool=pool,
         )
 
 
@@ -128,10 +137,13 @@ class _Watcher:
         """Wake units until the stream ends; it raises how that was."""
         token = await self._agent.lease.token()
         logger.info("units are served", extra={"machines": len(machines)})
+        # One that went while nothing was heard is named by nobody.
+        known = tuple(self._units)
         async for unit_ids in self._agent.api.wakes(token, kinds=KINDS, machines=sorted(machines), anywhere=True):
             self._pause.reset()
-            for unit_id in unit_ids:
+            for unit_id in (*known, *unit_ids):
                 self._wake(unit_id)
+            known = ()
 
     async def _until_other(self, machines: frozenset[str]) -> None:
         """Return once the lease or the machines are others."""

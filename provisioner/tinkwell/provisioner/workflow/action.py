@@ -5,7 +5,8 @@ A report is made under the lease, and repeated until the server answers. It may 
     RUNNING      nothing is started; where another workflow runs on a machine of this one, that is waited for
     an end       the action is over (cancelled, say), and its run is not needed; or it is another's by now
 
-Where a refused end may have a hook, its run is left, and the next look decides. See `docs/workflow.md` for the states.
+Where a refused end may have a hook, its run is left, and the next look decides. The states are in
+`docs/reference/states.md`.
 """
 
 import asyncio

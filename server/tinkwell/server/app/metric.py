@@ -1,4 +1,4 @@
-"""What a server tells Prometheus; `docs/monitoring.md` explains every metric and says what to alert on.
+"""What a server tells Prometheus; `docs/how-to/monitoring.md` explains every metric and says what to alert on.
 
 Hot paths keep plain counts of their own, which are read here when Prometheus asks.
 """

@@ -2,7 +2,7 @@
 
 A method that is not in it is for admins alone; `test_every_method_of_every_service_has_its_roles` finds such a one.
 Some methods change or show more when a field of the request asks for it. These fields have roles of their own, so that
-nobody gets less than he asked for without a word. `docs/access.md` has the table for people.
+nobody gets less than he asked for without a word. `docs/reference/access.md` has the table for people.
 """
 
 from collections.abc import Mapping, Set

@@ -1,6 +1,6 @@
 """The key file: a key in each line, of which the first seals and all open.
 
-    # Tinkwell's keys; see docs/secrets.md. What begins with # is a comment, and empty lines mean nothing.
+    # Tinkwell's keys; see docs/how-to/secrets.md. What begins with # is a comment, and empty lines mean nothing.
     vCE0Yt2JkVd8oG0Qn3bq6zZ0v5J1mJc1cVb8kq8uQmA=
     3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=
 

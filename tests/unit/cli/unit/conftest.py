@@ -11,6 +11,7 @@ import tinkwell.client
 from support.command_line import CommandLine
 from support.unit_agent import PG, WEB, Agent
 from tinkwell.client import Client
+from tinkwell.client.unit.model import UnitStatus
 
 T = TypeVar("T")
 
@@ -47,6 +48,15 @@ class Site:
         async def act(_: Client, agent: Agent) -> None:
             agent.handlers[event] = lambda _: message
             await agent.run()
+
+        self.work(act)
+
+    def say(self, unit: str, name: str, message: str = "") -> None:
+        """Have a unit say how it is."""
+
+        async def act(client: Client, agent: Agent) -> None:
+            found = await client.applications.unit(unit)
+            await client.units.set_status(agent.token, found.id, status=UnitStatus(name, message))
 
         self.work(act)
 

@@ -114,6 +114,10 @@ def test_an_upgrade_gives_the_units_another_charm(deployed: Site) -> None:
     manifest.write_text(manifest.read_text().replace("Serves a page", "Serves two"))
     assert deployed.cli.ok("app", "upgrade", "web", deployed.web).startswith("web  web  sha256:")
     assert ("web/0", "upgrade-charm") in deployed.run()
+    options = Path(deployed.web).parent / "options.yaml"
+    options.write_text("workers: 7\n")
+    deployed.cli.ok("app", "upgrade", "web", deployed.web, "--config-file", str(options), "--config", "title=b")
+    assert deployed.cli.json("app", "config", "web") == {"title": "b", "workers": 7}
     manifest.write_text("name: web\n")
     said = deployed.cli.fails("app", "upgrade", "web", deployed.web)
     assert said.startswith(f"Error: {deployed.web}: ")
@@ -153,6 +157,37 @@ def test_a_wait_that_is_too_long_says_where_to_look(site: Site) -> None:
     said = site.cli.fails("app", "deploy", "pg", site.pg, "--to", "anywhere", "--wait", "--timeout", "100ms")
     assert "pg not settled within 0s; tinkwell app status pg shows why" in said
     assert "--timeout goes with --wait" in site.cli.fails("app", "remove", "pg", "--timeout", "1s", code=2)
+
+
+def test_who_waits_for_active_units_is_told_which_ones_are_not(deployed: Site) -> None:
+    assert deployed.cli.ok("app", "wait", "web", "pg") == "web and pg: settled\n"
+    said = deployed.cli.fails("app", "wait", "pg", "--active", "--timeout", "100ms")
+    assert said == "Error: pg not active within 0s\nError: pg/0 is unknown\n"
+    deployed.say("pg/0", "active")
+    assert deployed.cli.ok("app", "wait", "pg", "--active") == "pg: active\n"
+    deployed.say("web/1", "waiting", "for a disk")
+    said = deployed.cli.fails("app", "wait", "pg", "web", "--active", "--timeout", "100ms")
+    assert "web/1 is waiting: for a disk" in said
+    assert "pg/0" not in said
+    assert "application other does not exist" in deployed.cli.fails("app", "wait", "other")
+
+
+def test_who_waits_is_told_of_units_that_run_the_former_charm(deployed: Site) -> None:
+    deployed.say("pg/0", "active")
+    manifest = Path(deployed.pg) / "charm.yaml"
+    manifest.write_text(manifest.read_text() + "summary: Another one\n")
+    deployed.cli.ok("app", "upgrade", "pg", deployed.pg)
+    said = deployed.cli.fails("app", "wait", "pg", "--active", "--timeout", "100ms")
+    digest = deployed.cli.json("app", "status", "pg")["applications"][0]["charm"]
+    assert f"pg/0 does not run {digest} yet; does its agent have that charm?" in said
+
+
+def test_who_waits_is_told_of_what_has_failed_and_of_what_runs(site: Site) -> None:
+    site.cli.ok("app", "deploy", "pg", site.pg, "--to", "anywhere")
+    said = site.cli.fails("app", "wait", "pg", "--timeout", "100ms")
+    assert "pg/0 is unknown: waits for an agent that takes scripts charms anywhere" in said
+    site.fail("install", "exit 2")
+    assert "pg/0 #1 install failed once: exit 2" in site.cli.fails("app", "wait", "pg")
 
 
 def test_a_watch_shows_what_belongs_to_an_application(deployed: Site) -> None:

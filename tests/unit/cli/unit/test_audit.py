@@ -1,11 +1,14 @@
 """`tinkwell unit audit` of a log that is empty, that has lost its beginning, and that shows what may not be."""
 
+import dataclasses
 import json
 
 from unit.cli.unit.conftest import Site
 
 from support.command_line import CommandLine
 from tinkwell.client import testing
+from tinkwell.core.event.kinds import EventType, ResourceType
+from tinkwell.core.value.document import JsonObject
 
 
 def _forget(deployed: Site, application: str) -> None:
@@ -56,3 +59,53 @@ def test_names_choose_what_is_told(deployed: Site) -> None:
     for name in other:
         other[name] = deployed.cli.run("unit", "audit", name).exit_code
     assert sorted(other.values()) == [0, 1]
+
+
+def _append(deployed: Site, resource_type: ResourceType, event_type: EventType, data: JsonObject) -> None:
+    """Let the log have an entry about something of web, which begins as its last one."""
+
+    def forge(fake: testing.FakeServer) -> None:
+        last = next(each for each in reversed(fake.log.events) if str(each.data.get("unit", "")).startswith("web/"))
+        merged = data if resource_type is not last.resource_type else {**last.data, **data}
+        id_ = str(merged.get("name") or merged.get("ordinal"))
+        fake.log.append(
+            dataclasses.replace(
+                last, resource_type=resource_type, event_type=event_type, resource_id=f"forged {id_}", data=merged
+            )
+        )
+
+    deployed.cli.do(forge)
+
+
+def test_tasks_are_judged(deployed: Site) -> None:
+    for name in ("one", "two"):
+        task: JsonObject = {"unit": "web/0", "name": name}
+        _append(deployed, ResourceType.TASK, EventType.CREATED, {**task, "state": "PENDING"})
+        _append(deployed, ResourceType.TASK, EventType.TASK_STARTED, {**task, "state": "RUNNING"})
+    assert "task two: another task was running" in deployed.cli.run("unit", "audit").stderr
+
+
+def test_events_of_secrets_are_judged_by_whose_these_are(deployed: Site) -> None:
+    secret: JsonObject = {
+        "name": "9m4e2mr0ui3e8a215n4g",
+        "namespace": "default",
+        "owner": "pg",
+        "rotation": "DAILY",
+        "latest": 1,
+    }
+    _append(deployed, ResourceType.SECRET, EventType.CREATED, secret)
+    for state in ("RUNNING", "COMMITTED"):
+        told: JsonObject = {
+            "kind": "secret-rotate",
+            "state": state,
+            "ordinal": 99,
+            "secret": {"id": secret["name"], "revision": 0},
+        }
+        _append(
+            deployed,
+            ResourceType.UNIT_EVENT,
+            EventType[f"UNIT_EVENT_{'STARTED' if state == 'RUNNING' else state}"],
+            told,
+        )
+    said = deployed.cli.run("unit", "audit").stderr
+    assert "the secret is not its own, nor its application's while it leads" in said

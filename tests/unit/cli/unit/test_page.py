@@ -11,8 +11,9 @@ from tinkwell.cli.shell import command
 
 DOCS = Path(__file__).parents[4] / "docs"
 PAGES = (
-    *("unit.md", "unit-events.md", "from-juju.md", "script-charm.md", "tutorial-charm.md", "defer.md"),
-    *("actions.md", "unit-secrets.md", "ops-charm.md"),
+    *("how-to/unit.md", "reference/unit-events.md", "how-to/from-juju.md", "how-to/script-charm.md"),
+    *("tutorial/first-charm.md", "explanation/defer.md", "how-to/actions.md", "how-to/unit-secrets.md"),
+    "how-to/ops-charm.md",
 )
 GROUPS = ("app", "unit", "task", "secret", "charm", "namespace")
 _TYPED = re.compile(rf"(?:tinkwell )?\b({'|'.join(GROUPS)}) ([a-z]+(?:-[a-z]+)*)((?: [^`|\n]*)?)")

@@ -22,6 +22,7 @@ from tinkwell.client import (
     testing,
 )
 from tinkwell.client.testing.gate import ReceivedCall
+from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core import errors as core_errors
 from tinkwell.core.unit.kinds import EventState, Life
 
@@ -105,6 +106,20 @@ async def test_an_application_that_goes_is_settled(client: Client) -> None:
     await waiting
 
 
+async def test_applications_are_active_when_each_unit_has_said_so(client: Client) -> None:
+    agent = await deploy(client, "pg", "web")
+    waiting = asyncio.create_task(client.applications.active("web", "pg", timeout_seconds=20))
+    for name in ("web/0", "pg/0"):
+        await client.applications.settled("web", "pg", timeout_seconds=20)
+        assert not waiting.done()
+        unit = await client.applications.unit(name)
+        await client.units.set_status(agent.token, unit.id, status=UnitStatus("active"))
+    await waiting
+    await client.units.set_status(agent.token, unit.id, status=UnitStatus("blocked", "no disk"))
+    with pytest.raises(TimeoutError):
+        await client.applications.active("pg", timeout_seconds=0.1)
+
+
 async def test_informers_keep_applications_and_units(client: Client) -> None:
     applications, units = client.applications.informer(strict=True), client.applications.unit_informer(strict=True)
     told: list[str] = []
@@ -124,6 +139,25 @@ async def test_informers_keep_applications_and_units(client: Client) -> None:
         assert sorted(each.name for each in units.items()) == ["web/0", "web/1"]
         for task in tasks:
             task.cancel()
+
+
+async def test_the_cache_of_tasks_outlives_an_application_that_goes_while_they_are_listed(
+    server: testing.FakeServer, client: Client
+) -> None:
+    await deploy(client, "pg", "web")
+
+    async def remove(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
+        if call.method == "ListTasks" and call.request.name == "pg":
+            await client.applications.remove("pg", force=True)
+        return await answer()
+
+    server.gate.around = remove
+    tasks = client.applications.task_informer(strict=True)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(tasks.run())
+        await tasks.wait_synced()
+        assert tasks.items() == []
+        running.cancel()
 
 
 async def test_a_failed_event_is_tried_again_when_its_time_has_come(server: testing.FakeServer, client: Client) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tinkwell.core.charm import action, assumption, metadata, reader
 
-PAGE = (Path(__file__).parents[4] / "docs" / "charm.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "charm.md").read_text()
 
 
 def test_the_example_is_a_manifest_without_a_warning() -> None:

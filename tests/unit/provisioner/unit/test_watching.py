@@ -69,6 +69,32 @@ async def test_a_stream_that_ends_is_opened_again(tmp_path: Path) -> None:
     assert len(server.asked) == 4
 
 
+class Interrupted(Streams):
+    """A server whose first stream of wakes ends once that is wanted, and whose second one names nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ending = asyncio.Event()
+
+    async def wakes(self, lease_token: int, **asked: Any) -> AsyncIterator[tuple[str, ...]]:
+        if self.ending.is_set():
+            yield ()
+            await asyncio.Event().wait()
+        yield (UNIT_ID,)
+        await self.ending.wait()
+        raise errors.Unavailable("the server is stopping")
+
+
+async def test_a_unit_that_went_while_the_stream_was_away_is_cleared(tmp_path: Path) -> None:
+    server = Interrupted()
+    async with _serving(server, tmp_path):
+        await eventually(lambda: server.state.committed == [("install", 1)])
+        assert (tmp_path / "units/units" / UNIT_ID).exists()
+        server.state.is_gone = True
+        server.ending.set()
+        await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
+
+
 async def test_other_machines_are_asked_for_once_they_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from tinkwell.core import errors
 from tinkwell.core.access import Caller, Role
 from tinkwell.server.rpc import access
 
-_PAGE = Path(__file__).parents[4] / "docs" / "access.md"
+_PAGE = Path(__file__).parents[4] / "docs" / "reference" / "access.md"
 _UNIT = "/tinkwell.api.v1.UnitService/"
 # What of all methods begins like a reading one, and is not for readers.
 _HIDDEN = {

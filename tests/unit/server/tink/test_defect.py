@@ -7,7 +7,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[3]
 ROWS = [
     line
-    for line in (TESTS.parent / "docs" / "tinkerbell-defects.md").read_text().splitlines()
+    for line in (TESTS.parent / "docs" / "explanation" / "tinkerbell-defects.md").read_text().splitlines()
     if line.startswith("| ") and line != "| defect | tests |"
 ]
 

@@ -30,7 +30,6 @@ _TYPES = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
-    ResourceType.SECRET,
     ResourceType.TASK,
 )
 

@@ -10,7 +10,7 @@ from tinkwell.core.unit import secret as rule
 from tinkwell.core.unit.kinds import Life, Membership
 from tinkwell.core.unit.ledger import NEVER_READ, Ledger
 from tinkwell.core.unit.view import RevisionView, SecretView, View
-from tinkwell.core.unit.world import log
+from tinkwell.core.unit.world import log, secret_label
 from tinkwell.core.unit.world.state import Granted, Relation, Revision, Secret, State, Unit
 from tinkwell.core.value import parse
 
@@ -145,10 +145,12 @@ def read(state: State, unit: Unit, *, name: str = "", label: str = "", revision:
 def check(state: State, unit: Unit, edits: Sequence[effect.SecretEffect], view: View) -> None:
     """Raise CommitRefused where a unit may not do what an event or a task does to secrets."""
     added: dict[str, effect.SecretAdd] = {}
+    labels = secret_label.Labels.of(state, unit)
     for index, edit in enumerate(edits):
         field = f"effects.secrets[{index}]"
         try:
             _check(state, unit, edit, view, added, field)
+            labels.check(edit, field)
         except errors.InvalidField as error:
             raise errors.CommitRefused(error.violations) from error
         if isinstance(edit, effect.SecretAdd):
@@ -164,8 +166,6 @@ def _check(
             rule.parse_content(f"{field}.content", edit.content)
             if edit.id in state.secrets or edit.id in added:
                 raise errors.InvalidField.of(f"{field}.id", f"there is a secret {edit.id} already; draw another id")
-            owner = unit.application if edit.is_application else unit.name
-            _check_label(state, unit, owner, edit.label, edit.id, field)
         case effect.SecretTrack():
             known = state.secrets.get(edit.id)
             if edit.id not in added and (known is None or not may_read(state, unit, known)):
@@ -183,8 +183,6 @@ def _check_change(state: State, unit: Unit, edit: _Change, field: str) -> None:
         case effect.SecretSet():
             if edit.content is not None:
                 rule.parse_content(f"{field}.content", edit.content)
-            if edit.label and known:
-                _check_label(state, unit, known.owner, edit.label, edit.id, field)
         case effect.SecretGrant():
             _check_grant(unit, edit, state.relations.get(edit.relation), field)
         case effect.SecretRemove() if edit.revision and known and [*known.revisions] != [edit.revision]:
@@ -215,23 +213,19 @@ def _check_removal(known: Secret, revision: int, field: str) -> None:
         raise errors.InvalidField.of(f"{field}.remove.revision", text)
 
 
-def _check_label(state: State, unit: Unit, owner: str, label: str, name: str, field: str) -> None:
-    rule.parse_label(f"{field}.label", label)
-    taken = [each for each in state.secrets.values() if each.owner == owner and each.label == label != ""]
-    if any(each.name != name for each in taken):
-        raise errors.InvalidField.of(f"{field}.label", f"{owner} has another secret with this label; choose another")
-
-
 def writes_application(state: State, unit: Unit, edits: Sequence[effect.SecretEffect]) -> bool:
     """Whether some of the effects change a secret of the unit's application, which the leader alone may."""
     for edit in edits:
         if isinstance(edit, effect.SecretAdd):
             if edit.is_application:
                 return True
-        elif not isinstance(edit, effect.SecretTrack):
-            known = state.secrets.get(edit.id)
-            if known is not None and known.owner == unit.application:
-                return True
+            continue
+        known = state.secrets.get(edit.id)
+        if known is None or known.owner != unit.application:
+            continue
+        # A unit that does not lead has a label of its own for it, as every reader has.
+        if not isinstance(edit, effect.SecretTrack) or (edit.label is not None and _is_owner(state, known, unit)):
+            return True
     return False
 
 
@@ -265,10 +259,14 @@ def write(state: State, unit: Unit, edits: Sequence[effect.SecretEffect]) -> dic
     return tracked
 
 
+def _is_owner(state: State, secret: Secret, unit: Unit) -> bool:
+    return is_owner(secret, unit, leads=state.applications[unit.application].leader == unit.name)
+
+
 def _label(state: State, unit: Unit, name: str, label: str) -> None:
     """Give a secret its reader's label; what its owner says is its own."""
     secret = state.secrets.get(name)
-    if secret is not None and secret.owner in (unit.name, unit.application):
+    if secret is not None and _is_owner(state, secret, unit):
         secret.label = label
         log.write_secret(state, secret)
     else:

@@ -47,7 +47,7 @@ BEGIN
     RETURN low;
 END $$;
 
--- The doorbell's rules. What must hold, and why, is in docs/event-log.md.
+-- The doorbell's rules. What must hold, and why, is in docs/explanation/event-log-design.md.
 
 -- Whether writers must ring: true while a reader may sleep, NULL after a crash of PostgreSQL, when nobody sleeps. To be
 -- asked after the INSERT into events, whose lock on the log tells readers that somebody may have seen them awake.

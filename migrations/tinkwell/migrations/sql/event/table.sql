@@ -1,4 +1,4 @@
--- The event log. What must hold, and why, is in docs/event-log.md.
+-- The event log. What must hold, and why, is in docs/explanation/event-log-design.md.
 
 CREATE SEQUENCE events_revision AS bigint CACHE 1;
 

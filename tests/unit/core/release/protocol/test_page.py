@@ -10,7 +10,7 @@ from tinkwell.core.release.decision import view
 from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.protocol import answer, request
 
-PAGE = page.read("resource-protocol.md")
+PAGE = page.read("reference/resource-protocol.md")
 BLOCKS = page.blocks(PAGE)
 CALLER = request.Caller(name="n", type="t", workspace="/w", release="r", operation_id="o")
 

@@ -216,7 +216,7 @@ def test_a_revision_and_a_whole_secret_may_be_removed(world: World) -> None:
         ([effect.SecretAdd(id="x", content=PASSWORD)], r"secrets\[0\].id: .* is not the id of a secret"),
         ([effect.SecretAdd(id=S2, content={})], r"secrets\[0\].content: is empty"),
         ([effect.SecretAdd(id=S1, content=PASSWORD)], "there is a secret 1+ already"),
-        ([effect.SecretAdd(id=S2, content=PASSWORD, label="root")], "web/0 has another secret with this label"),
+        ([effect.SecretAdd(id=S2, content=PASSWORD, label="root")], "is the label of secret "),
         ([effect.SecretSet(id=S2, content=PASSWORD)], "the unit owns no secret 2+"),
         ([effect.SecretSet(id=S1, content={"a": "b"})], r"secrets\[0\].content: .* is not a key"),
         ([effect.SecretGrant(id=S1, relation=9)], r"secrets\[0\].grant.relation: the unit is not in a relation 9"),

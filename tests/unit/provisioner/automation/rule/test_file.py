@@ -115,7 +115,7 @@ def test_the_examples_are_right_without_their_secrets(name: str) -> None:
 
 
 def test_the_file_in_the_documentation_is_right() -> None:
-    page = (EXAMPLES.parents[1] / "docs" / "automation.md").read_text()
+    page = (EXAMPLES.parents[1] / "docs" / "how-to" / "automation.md").read_text()
     read = rule_file.parse(page.split("```yaml\n")[1].split("```")[0], None, source="docs")
     assert [each.name for each in read.rules] == ["recover", "tell", "stuck"]
 

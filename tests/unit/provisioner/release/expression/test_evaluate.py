@@ -77,7 +77,7 @@ async def test_a_manifest_is_rendered_and_what_waits_is_resolved_later(expressio
 
 
 async def test_the_example_of_the_documentation_is_rendered(expressions: Expressions) -> None:
-    page = (Path(__file__).parents[5] / "docs" / "expression.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[5] / "docs" / "reference" / "expression.md").read_text(encoding="utf-8")
     example = page.split("```yaml\n")[1].split("```")[0]
     manifest = reader.read([("example.yaml", example)])
     rendered = await expressions.render(manifest, ManifestNames({"gigabytes": 5, "version": "1.2"}, RELEASE))

@@ -10,7 +10,7 @@ from tinkwell.core.release.lifecycle_event import name as event_names
 from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.provisioner.release.lua.scripts import HandlerFailed
 
-PAGE = (Path(__file__).parents[5] / "docs" / "lua.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[5] / "docs" / "how-to" / "lua.md").read_text(encoding="utf-8")
 FIRST, REFUSAL, LABELS, SYNTAX, OVERRIDE, STATE = (part.split("```")[0] for part in PAGE.split("```lua\n")[1:])
 
 

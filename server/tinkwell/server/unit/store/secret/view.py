@@ -54,7 +54,9 @@ def views(rows: Sequence[Any]) -> Mapping[str, SecretView]:
             is_granted=is_granted,
             is_rotation_due=is_due,
         )
-        for name, latest, is_owner, is_granted, is_due, _, _, _, _, revisions in rows
+        for name, latest, is_owner, is_granted, is_due, tracked, _, _, _, revisions in rows
+        # Who has led may have been told of what it has never read.
+        if is_owner or tracked
     }
 
 

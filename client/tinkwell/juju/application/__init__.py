@@ -1,0 +1,1 @@
+"""Applications: deployed, configured, related, scaled, refreshed and removed."""

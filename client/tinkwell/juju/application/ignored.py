@@ -1,0 +1,68 @@
+"""Options of `deploy` and `refresh` that Juju has for what is not here: refused, or taken with a word about it.
+
+Refused is what a test would otherwise take for done.
+"""
+
+import functools
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from tinkwell.juju.shell import failure
+from tinkwell.juju.shell.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignored:
+    """An option; `sentence` says what is done instead, and is empty where nothing need be said."""
+
+    name: str
+    sentence: str = ""
+    is_flag: bool = False
+    is_refused: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"ignored{self.name.replace('-', '_')}"
+
+
+_OPTIONS = (
+    _Ignored("--attach-storage", "attach it when the unit is there, with juju attach-storage", is_refused=True),
+    _Ignored("--bind", "Tinkwell has no spaces; all endpoints have the machine's own address", is_refused=True),
+    _Ignored("--constraints", "Tinkwell makes no machines; name one that fits with --to", is_refused=True),
+    _Ignored("--device", "Tinkwell gives units no devices", is_refused=True),
+    _Ignored("--overlay", "Tinkwell deploys no bundles; deploy each charm by itself", is_refused=True),
+    _Ignored("--revision", "it is for charms of Charmhub; a local charm is its own revision", is_refused=True),
+    _Ignored("--base", "units run on their machines as these are"),
+    _Ignored("--series", "units run on their machines as these are"),
+    _Ignored("--channel", "it is for charms of Charmhub"),
+    _Ignored("--trust", "there are no credentials of a cloud that a charm might be trusted with", is_flag=True),
+    # What they would force is allowed, or refused for good reasons.
+    *(_Ignored(name, is_flag=True) for name in ("--force", "--force-base", "--force-series", "--force-units")),
+)
+
+
+def options(work: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """Add the options to a command, which is not given their values."""
+
+    @functools.wraps(work)
+    async def checked(ctx: Context, *args: Any, **kwargs: Any) -> None:
+        for each in _OPTIONS:
+            if kwargs.pop(each.key):
+                _say(ctx, each)
+        await work(ctx, *args, **kwargs)
+
+    result: Callable[..., Awaitable[None]] = checked
+    for each in _OPTIONS:
+        kind: dict[str, Any] = {"is_flag": True} if each.is_flag else {"multiple": True}
+        result = click.option(each.name, each.key, hidden=True, **kind)(result)
+    return result
+
+
+def _say(ctx: Context, option: _Ignored) -> None:
+    if option.is_refused:
+        raise failure.Failure(f"{option.name} is not supported: {option.sentence}")
+    if option.sentence:
+        ctx.note(f"{option.name} has no effect: {option.sentence}")

@@ -1,0 +1,1 @@
+"""Models, which are namespaces, and the controller, which is the server."""

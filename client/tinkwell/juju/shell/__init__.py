@@ -1,0 +1,1 @@
+"""What serves all commands: options, connection, output and errors."""

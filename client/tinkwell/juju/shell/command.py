@@ -1,0 +1,97 @@
+"""The two kinds of commands: those that talk to the server, and those that only write."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from typing import Concatenate, ParamSpec
+
+import click
+
+from tinkwell.juju.shell import connection, model_name, option
+from tinkwell.juju.shell.context import Context, Desk
+from tinkwell.juju.shell.output import SMART_FIRST, TABULAR_FIRST, YAML_FIRST, Format
+
+__all__ = ["SMART_FIRST", "TABULAR_FIRST", "YAML_FIRST", "command", "offline"]
+
+P = ParamSpec("P")
+Work = Callable[Concatenate[Context, P], Awaitable[None]]
+Writing = Callable[Concatenate[Desk, P], None]
+
+
+def command(
+    name: str, *, formats: tuple[Format, ...] = (), has_model: bool = True, is_interspersed: bool = True
+) -> Callable[[Work[P]], click.Command]:
+    """Make a command of an async function, which is given a `Context` and what its options and arguments say.
+
+    `formats` are those of its result, the default one first; none for a command without `--format`. Without `has_model`
+    it has no `--model`. Without `is_interspersed` all that follows its first argument is an argument, too.
+    """
+
+    def make(work: Work[P]) -> click.Command:
+        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            chosen = option.chosen()
+            namespace = model_name.parse(chosen.model) if chosen.model else model_name.current()
+            desk = _desk(chosen, formats)
+            asyncio.run(_connected(chosen, desk, namespace, lambda context: work(context, *args, **kwargs)))
+
+        return _command(name, work, run, option.shared(formats, has_model=has_model), is_interspersed=is_interspersed)
+
+    return make
+
+
+def offline(
+    name: str, *, formats: tuple[Format, ...] = (), has_model: bool = False
+) -> Callable[[Writing[P]], click.Command]:
+    """Make a command of a function, which needs no server; `parameters are those of `command`."""
+
+    def make(work: Writing[P]) -> click.Command:
+        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            work(_desk(option.chosen(), formats), *args, **kwargs)
+
+        return _command(name, work, run, option.shared(formats, has_model=has_model))
+
+    return make
+
+
+def _command(
+    name: str,
+    work: Callable[..., object],
+    run: Callable[..., None],
+    options: list[click.Option],
+    *,
+    is_interspersed: bool = True,
+) -> click.Command:
+    # Decorators of click leave parameters on the function, the last one first.
+    own: list[click.Parameter] = list(reversed(getattr(work, "__click_params__", [])))
+    taken = {each for param in own for each in param.opts}
+    return click.Command(
+        name=name,
+        callback=run,
+        params=[*own, *(each for each in options if taken.isdisjoint(each.opts))],
+        help=work.__doc__,
+        context_settings={"allow_interspersed_args": is_interspersed, "help_option_names": ["-h", "--help"]},
+    )
+
+
+def _desk(chosen: option.Chosen, formats: tuple[Format, ...]) -> Desk:
+    default = formats[0] if formats else Format.TABULAR
+    return Desk(chosen.output_format or default, is_quiet=chosen.quiet)
+
+
+async def _connected(
+    chosen: option.Chosen, desk: Desk, namespace: str, work: Callable[[Context], Awaitable[None]]
+) -> None:
+    _set_up_logging(is_wanted=chosen.debug)
+    async with connection.open_client(os.environ) as client:
+        await work(Context(desk.format, desk.is_quiet, client=client, namespace=namespace))
+
+
+def _set_up_logging(*, is_wanted: bool) -> None:
+    """Show what the library logs with --debug; else the user is told of what matters in sentences."""
+    if is_wanted:
+        from tinkwell.core.process_log import setup  # it costs start-up time, see main
+
+        setup.set_up("debug")
+    else:
+        logging.getLogger("tinkwell").addHandler(logging.NullHandler())

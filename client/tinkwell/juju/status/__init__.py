@@ -1,0 +1,1 @@
+"""What `status` shows of a model."""

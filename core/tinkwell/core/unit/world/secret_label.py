@@ -1,0 +1,58 @@
+"""The labels of secrets, of which one owner gives each once."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tinkwell.core import errors
+from tinkwell.core.unit import effect
+from tinkwell.core.unit import secret as rule
+from tinkwell.core.unit.world.state import State, Unit
+from tinkwell.core.value import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Which secret has a label while effects are done one by one. `owners` are those of what the unit owns.
+
+    A label is the unit's or its application's for what these own, and with no owner the unit's own for all others.
+    """
+
+    unit: Unit
+    owners: dict[str, str]
+    taken: dict[tuple[str, str], str]
+
+    @classmethod
+    def of(cls, state: State, unit: Unit) -> Self:
+        """Return those that are taken before the first effect of a unit."""
+        owned = [each for each in state.secrets.values() if each.owner in (unit.name, unit.application)]
+        taken = {(each.owner, each.label): each.name for each in owned if each.label}
+        taken |= {("", label): name for name, label in unit.labels.items() if label}
+        return cls(unit, {each.name: each.owner for each in owned}, taken)
+
+    def check(self, edit: effect.SecretEffect, field: str) -> None:
+        """Take, or free, what an effect does; raises `errors.InvalidField` for a label that another secret has."""
+        match edit:
+            case effect.SecretAdd():
+                self.owners[edit.id] = self.unit.application if edit.is_application else self.unit.name
+                self._take(edit.id, edit.label, field)
+            case effect.SecretSet() | effect.SecretTrack() if edit.label is not None:
+                self._take(edit.id, edit.label, field)
+            case effect.SecretRemove() if not edit.revision:
+                self._free(edit.id)
+            case _:
+                pass
+
+    def _free(self, name: str) -> None:
+        for key in [key for key, each in self.taken.items() if each == name]:
+            del self.taken[key]
+
+    def _take(self, name: str, label: str, field: str) -> None:
+        rule.parse_label(f"{field}.label", label)
+        self._free(name)
+        if not label:
+            return
+        owner = self.owners.get(name, "")
+        if (other := self.taken.get((owner, label), name)) != name:
+            text = f"{parse.show(label)} is the label of secret {other}; choose another one"
+            raise errors.InvalidField.of(f"{field}.label", text)
+        self.taken[owner, label] = name

@@ -1,0 +1,1 @@
+../../../client/tinkwell/resource/kit.py

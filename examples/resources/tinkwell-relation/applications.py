@@ -1,0 +1,1 @@
+../tinkwell-application/applications.py
