@@ -115,7 +115,7 @@ async def follow(text: str, tmp_path: Path) -> int:
         "PATH": release_stack.path(),
         "TINKWELL_PORT": "0",
         "TINKWELL_HTTP_PORT": "0",
-        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_STATE_HOME": str(tmp_path / "state-home"),
     }
     if os.environ.get("PG_BIN"):
         settings["TINKWELL_PG_BIN"] = os.environ["PG_BIN"]
