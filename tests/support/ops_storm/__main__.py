@@ -15,7 +15,7 @@ from pathlib import Path
 import tinkwell.client
 from support import server as server_support
 from support.chaos.cluster import Cluster
-from support.ops_storm.storm import Found, storm
+from support.ops_storm.storm import DEADLINE_SECONDS, Found, storm
 from tinkwell.client import testing
 from tinkwell.server.app.dev import place
 from tinkwell.server.secret import keys
@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first storm's seed; each next one's is one more")
     parser.add_argument("--storms", type=int, default=5, help="how many storms")
     parser.add_argument("--steps", type=int, default=8, help="how many requests there are in each")
+    parser.add_argument("--patience", type=float, default=DEADLINE_SECONDS, help="seconds until it must be at rest")
     parser.add_argument("--fake", action="store_true", help="take the fake server, and no database")
     options = parser.parse_args()
     with place.temporary() as directory:
@@ -41,7 +42,9 @@ async def _storms(options: argparse.Namespace, directory: Path) -> int:
         for seed in range(options.seed, options.seed + options.storms):
             async with tinkwell.client.connect(address) as client:
                 with tempfile.TemporaryDirectory() as path:
-                    found = await storm(client, Path(path), seed=seed, steps=options.steps)
+                    found = await storm(
+                        client, Path(path), seed=seed, steps=options.steps, deadline_seconds=options.patience
+                    )
             differences += len(found.differences)
             _tell(seed, found)
     return differences
