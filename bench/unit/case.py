@@ -20,8 +20,10 @@ is told that it leads; or the one of all players, amid their game, until each of
 that is started at once. *Other watchers* are a machine's, which changes as under *Idle watchers*, while players with a
 pause of some seconds between balls play or rest.
 
-*A charm of ops* has one unit, whose provisioner runs it with nothing else: each `config-changed` begins its Python
-anew. What is ours of that is the server, PostgreSQL, and the agent without the programs that it starts.
+*A charm of ops* has some units, each of which hears of each configuration of their application, by a provisioner that
+does nothing else: one that starts Python for each event, *cold*, and one that forks a process which has ops loaded,
+*warm*. What is ours of that is the server, PostgreSQL, the agent without the programs that it starts, and the process
+that is forked. While events run nobody asks how far they are, and the request that they come of counts.
 """
 _NOTES = (
     (

@@ -37,24 +37,31 @@ class Found:
     differences: list[str] = field(default_factory=list)
 
 
-async def storm(client: Client, path: Path, *, seed: int, steps: int = 8) -> Found:
-    """Let it happen, and play all of it once more."""
+async def storm(
+    client: Client, path: Path, *, seed: int, steps: int = 8, deadline_seconds: float = DEADLINE_SECONDS
+) -> Found:
+    """Let it happen, and play all of it once more. `deadline_seconds` is how long it may take to come to rest."""
     chance = random.Random(f"ops {seed}")
     recorder = Recorder(client.units)
     async with _serving(client, recorder, path):
         for name, folder in FOLDERS.items():
             written = tiny_charm.write(path / name, [*tiny_charm.source(folder), *tiny_charm.venv()])
             await client.applications.deploy(name, written, units=chance.randrange(1, 3), anywhere=True)
-        await _rest(client)
+        await _rest(client, deadline_seconds)
         await client.applications.relate("tiny:db", "vault:db")
+        await _rest(client, deadline_seconds)
+        # Whatever else is drawn: a secret has another revision, which its readers are told of.
+        asked = await client.applications.run("vault/leader", "rotate", length=9)
+        await client.applications.finished(asked.id, timeout_seconds=deadline_seconds)
+        await _rest(client, deadline_seconds)
         for _ in range(steps):
             with contextlib.suppress(errors.Error):
                 await chance.choice(_requests(client, chance))()
             if chance.random() < 0.6:
-                await _rest(client)
+                await _rest(client, deadline_seconds)
         for name in FOLDERS:
             await client.applications.remove(name)
-        await eventually(lambda: _is_gone(client), deadline_seconds=DEADLINE_SECONDS)
+        await eventually(lambda: _is_gone(client), deadline_seconds=deadline_seconds)
     assert not recorder.failed, recorder.failed
     return _play(recorder)
 
@@ -138,8 +145,8 @@ async def _serving(client: Client, recorder: Recorder, path: Path) -> AsyncItera
             assert isinstance(result, asyncio.CancelledError), result
 
 
-async def _rest(client: Client) -> None:
-    await client.applications.settled(*FOLDERS, timeout_seconds=DEADLINE_SECONDS)
+async def _rest(client: Client, deadline_seconds: float) -> None:
+    await client.applications.settled(*FOLDERS, timeout_seconds=deadline_seconds)
 
 
 async def _is_gone(client: Client) -> bool:

@@ -29,7 +29,7 @@ def test_a_model_where_nothing_is_has_all_parts_that_programs_read(juju: JujuLin
         "version": "3.6.9",
         "model-status": {"current": "available"},
     }
-    assert (found["machines"], found["applications"], found["storage"]) == ({}, {}, {})
+    assert (found["machines"], found["applications"], found["storage"]["storage"]) == ({}, {}, {})
     assert found["controller"]["timestamp"].endswith("Z")
 
 

@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tinkwell.core.unit.kinds import Life
 from tinkwell.juju.shell import controller, machine, moment
 from tinkwell.juju.status import application
 from tinkwell.juju.status import unit as units
 from tinkwell.juju.status.snapshot import Snapshot
+from tinkwell.juju.storage import shape
 
 if TYPE_CHECKING:
-    from tinkwell.client import Hardware, Storage
+    from tinkwell.client import Hardware
 
 
 def describe(namespace: str, snapshot: Snapshot) -> dict[str, Any]:
@@ -50,20 +50,5 @@ def _machine(name: str, found: "Hardware", snapshot: Snapshot) -> dict[str, Any]
 
 def _storage(snapshot: Snapshot) -> dict[str, Any]:
     names = {each.name for each in snapshot.units}
-    shown = [each for each in snapshot.storages if not each.unit or each.unit in names]
-    return {"storage": {each.name: _instance(each, snapshot) for each in shown}} if shown else {}
-
-
-def _instance(found: "Storage", snapshot: Snapshot) -> dict[str, Any]:
-    current = "detached" if not found.unit else "attached" if found.attached else "pending"
-    described: dict[str, Any] = {
-        "kind": "filesystem",
-        "life": found.life.lower(),
-        "status": units.status(current, "", since=moment.juju(found.updated_at)),
-        "persistent": False,
-    }
-    if found.unit:
-        place = {"machine": snapshot.machine_of(found.machine)} if found.machine else {}
-        life = "alive" if found.life is Life.ALIVE else "dying"
-        described["attachments"] = {"units": {found.unit: {**place, "life": life}}}
-    return described
+    machines = {each.id: name for name, each in snapshot.machines.items()}
+    return shape.combined((each for each in snapshot.storages if not each.unit or each.unit in names), machines)

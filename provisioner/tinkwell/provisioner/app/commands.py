@@ -100,6 +100,11 @@ _OPTIONS = (
         help="Run units of charms made of scripts, and of charms of Juju: those on the machines whose actions run "
         "here, and those on none. Nothing isolates them.",
     ),
+    _setting(
+        "--cold",
+        is_flag=True,
+        help="Start Python anew for each event of a charm of Juju, instead of forking a process that has ops loaded.",
+    ),
     _setting("--ephemeral", is_flag=True, help="Kill what runs when it stops, and leave nothing to adopt."),
     _setting(
         "--log-level",
@@ -199,6 +204,7 @@ def _run(ctx: click.Context, workers: tuple[str, ...], options: dict[str, Any]) 
         is_ephemeral=options["ephemeral"],
         releases=release_option.settings_of(options),
         serves_units=options["units"],
+        is_cold=options["cold"],
         default_template=options.get("default_template"),
         beside=_automation(options),
         **connection,

@@ -84,6 +84,8 @@ class Settings:
     # Whether units run here whose charms are no programs of the library: those of the machines that are served, and
     # those of none.
     serves_units: bool = False
+    # Whether each event of a charm of ops starts Python anew.
+    is_cold: bool = False
     # Machines that announce themselves and have no workflow get one from this template.
     default_template: str | None = None
     # What else runs here until the driver stops, such as rules; it may end before.
@@ -116,6 +118,7 @@ async def run(settings: Settings) -> None:
         runtime = await open_runtime(settings, directory)
         claims = run_claim.ClaimFolder(directory)
         try:
+            await asyncio.to_thread(directory.note_runtime, runtime.name)
             actor = f"provisioner@{socket.gethostname()}"
             async with client.connect(settings.server, token=settings.token, tls=settings.tls, actor=actor) as server:
                 logger.info(
@@ -273,6 +276,7 @@ def _unit_agent(
         # What it asks is known here, and costs nothing.
         resync_seconds=unit_agent.CHECK_SECONDS,
         account=settings.process_user,
+        is_cold=settings.is_cold,
     )
 
 

@@ -33,6 +33,7 @@ from tinkwell.provisioner.unit.tool import installation
 from tinkwell.provisioner.unit.tool.command import table
 from tinkwell.provisioner.unit.tool.desk import Desk
 from tinkwell.provisioner.unit.unit import Unit
+from tinkwell.provisioner.unit.warm.pool import Pool
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,8 @@ KINDS = (CharmKind.SCRIPTS, CharmKind.OPS)
 class Agent:
     """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`.
 
-    `storages` and `history` are what `Host` says. `account` is whom programs run as, None for who this is.
+    `storages` and `history` are what `Host` says. `account` is whom programs run as, None for who this is. `is_cold`:
+    each event of a charm of ops starts Python anew.
     """
 
     api: UnitApi
@@ -57,6 +59,7 @@ class Agent:
     concurrency: int = 8
     resync_seconds: float = 30.0
     account: Account | None = None
+    is_cold: bool = False
 
     async def run(self) -> NoReturn:
         """Work until cancelled, which ends programs that run.
@@ -85,6 +88,10 @@ class Agent:
         await asyncio.to_thread(lambda: venvs.sweep(folders.digests()))
         callers = {os.geteuid() if self.account is None else self.account.uid}
         desk = await stack.enter_async_context(Desk(folders.socket, callers).serving())
+        pool = None
+        if not self.is_cold:
+            program = await asyncio.to_thread(installation.install_server, folders.tools)
+            pool = await stack.enter_async_context(Pool(folders.servers, program, self.account).serving())
         return Host(
             api=self.api,
             storages=self.storages,
@@ -95,6 +102,7 @@ class Agent:
             desk=desk,
             venvs=venvs,
             address=await asyncio.to_thread(address.own),
+            pool=pool,
         )
 
 

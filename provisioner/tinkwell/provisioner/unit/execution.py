@@ -8,6 +8,7 @@ well, without effects: what it says is kept on the disk until the server has it.
 """
 
 import asyncio
+import functools
 import logging
 from pathlib import Path
 
@@ -136,6 +137,7 @@ class Execution:
             async for part in self._host.api.fetch_charm(token, self._grant.charm):
                 await asyncio.to_thread(file.write, part)
             await asyncio.to_thread(self._folder.unpack, file, self._grant.charm)
+        await self._host.forget(self._folder)
 
     async def _carry_out(self, attempt: Attempt, python: Path | None) -> script.Ending:
         """Run the event's program; where the charm has none, that is a success."""
@@ -164,11 +166,18 @@ class Execution:
                     timeout_seconds=self._granted.remaining_seconds,
                     account=self._host.folders.account,
                     stop=self._is_cancelled,
+                    fork=self._fork(python),
                 ).run(self._spoken.hear if self._grant.task else lines.hear)
             await lines.finish()
             await asyncio.wait([sending], timeout=journal.LAST_SECONDS)
             sending.cancel()
         return ended
+
+    def _fork(self, python: Path | None) -> script.Fork | None:
+        """Return what has a process for a program that runs with a charm's Python, without a start."""
+        if self._host.pool is None or python is None:
+            return None
+        return functools.partial(self._host.pool.fork, digest=self._grant.charm, python=python)
 
     def _reason(self, ended: script.Ending) -> str:
         if ended.is_late:

@@ -8,6 +8,7 @@ FOLDER/storages/NAMESPACE/NAME  a storage instance, with a dash for the slash in
 FOLDER/storages.history         which log of events has the storages; see `sweep`
 FOLDER/outcomes                 see `outcome`
 FOLDER/venvs                    Python environments of charms; see `dispatch.venv`
+FOLDER/servers                  names of the processes of fork servers; see `warm.server`
 FOLDER/tools, run/socket, lock  what programs call, and what keeps a second agent out
 
 Programs may run as another account. It gets through the folders above to a unit's charm and to storages, which are its
@@ -175,6 +176,11 @@ class Folders:
     def venvs(self) -> Path:
         """Where Python environments of charms are."""
         return self.path / "venvs"
+
+    @property
+    def servers(self) -> Path:
+        """Where the names of fork servers are."""
+        return self.path / "servers"
 
     @property
     def home(self) -> Path:

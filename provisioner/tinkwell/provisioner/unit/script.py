@@ -18,7 +18,7 @@ import subprocess
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from tinkwell.core.unit import limit
 from tinkwell.provisioner.runtime.process import identity, offspring
@@ -33,7 +33,7 @@ KILL_SECONDS = 10.0
 _CHUNK_BYTES = 64 * 1024
 # No character has more bytes than four.
 _LINE_CHARACTERS = limit.LOG_LINE_BYTES // 4
-_WAIT = 'read -r _ && exec "$0" "$@" </dev/null'
+WAIT = 'read -r _ && exec "$0" "$@" </dev/null'
 
 # Hears a line, and from which stream it comes: STDOUT or STDERR.
 Hear = Callable[[str, str], Awaitable[None]]
@@ -57,12 +57,37 @@ class Ending:
         return self == Ending()
 
 
+class Started(Protocol):
+    """A process in a group of its own that waits to begin, with its outputs. Its number is its own until `reap`.
+
+    `is_lost` is set when nobody will know how it ends.
+    """
+
+    pid: int
+    out: IO[bytes]
+    err: IO[bytes]
+    is_lost: asyncio.Event
+
+    def begin(self) -> None:
+        """Let it become the script."""
+
+    async def status(self) -> int | None:
+        """Return how it has ended, once it is dead: its code, or -signal; None where nobody knows."""
+
+    async def reap(self) -> None:
+        """Let go of it, dead or not begun."""
+
+
+# Has a process for a script that need not be started for it; None where it must.
+Fork = Callable[["Script"], Awaitable[Started | None]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     """A program of a charm to run: its arguments, environment and working folder.
 
     `record` gets the name of its process. `account` is whom it runs as, None for the agent's own. Setting `stop` ends
-    it.
+    it. `fork` is asked for a process first.
     """
 
     argv: Sequence[str]
@@ -72,10 +97,12 @@ class Script:
     timeout_seconds: float
     account: Account | None = None
     stop: asyncio.Event | None = None
+    fork: Fork | None = None
 
     async def run(self, hear: Hear) -> Ending:
         """Run it to its end. Cancelling ends it as the deadline does. Raises `OSError` where it does not start."""
-        process = _Process(self)
+        started = await self.fork(self) if self.fork is not None else None
+        process = _Process(started or _Cold(self))
         try:
             await asyncio.to_thread(state_dir.write_file, self.record, process.name)
             async with asyncio.TaskGroup() as group:
@@ -89,20 +116,21 @@ class Script:
         except BaseException:
             # It must not go on behind the back of who does not wait for it any more.
             await process.end()
-            process.reap()
+            await process.reap()
             raise
-        code = process.reap()
-        is_stopped = not has_ended and self.stop is not None and self.stop.is_set()
-        is_late = not has_ended and not is_stopped
+        code = await process.reap()
+        is_ours = not has_ended and not process.is_lost
+        is_stopped = is_ours and self.stop is not None and self.stop.is_set()
+        is_late = is_ours and not is_stopped
         return Ending(code=max(code, 0), signal=max(-code, 0), is_late=is_late, is_stopped=is_stopped)
 
 
-class _Process:
-    """The process of a script. Until `reap` its number, and that of its group, are its own."""
+class _Cold:
+    """A process that is started for the script."""
 
     def __init__(self, script: Script) -> None:
         self._popen = subprocess.Popen(  # noqa: S603  (what it runs is what charms are for)
-            ["/bin/sh", "-c", _WAIT, *script.argv],
+            ["/bin/sh", "-c", WAIT, *script.argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -113,27 +141,82 @@ class _Process:
             group=None if script.account is None else script.account.gid,
             extra_groups=None if script.account is None else script.account.groups,
         )
-        self.name = identity.of(self._popen.pid)
-        self._handle = os.pidfd_open(self._popen.pid)
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        assert self._popen.stderr is not None
+        self.pid = self._popen.pid
+        self._gate, self.out, self.err = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        self.is_lost = asyncio.Event()
+
+    def begin(self) -> None:
+        """Let it become the script."""
+        with contextlib.suppress(BrokenPipeError), self._gate as pipe:
+            pipe.write(b"\n")
+            pipe.flush()
+
+    async def status(self) -> int | None:
+        """Return how it has ended, which it must have."""
+        return _status(self.pid)
+
+    async def reap(self) -> None:
+        """Let go of it."""
+        for pipe in (self._gate, self.out, self.err):
+            pipe.close()
+        self._popen.wait()
+
+
+class _Process:
+    """The process of a script."""
+
+    def __init__(self, started: Started) -> None:
+        self._started = started
+        self.name = identity.of(started.pid)
+        self._handle = os.pidfd_open(started.pid)
         self._is_dead = asyncio.Event()
         asyncio.get_running_loop().add_reader(self._handle, self._is_dead.set)
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody knows how it ends."""
+        return self._started.is_lost.is_set()
+
     def reads(self, hear: Hear) -> Iterator[Coroutine[None, None, None]]:
         """Yield what hears each of its streams."""
-        for name, stream in (("STDOUT", self._popen.stdout), ("STDERR", self._popen.stderr)):
-            assert stream is not None
+        for name, stream in (("STDOUT", self._started.out), ("STDERR", self._started.err)):
             yield _read(stream, name, hear)
 
     def begin(self) -> None:
         """Let it become the script."""
-        assert self._popen.stdin is not None
-        with contextlib.suppress(BrokenPipeError), self._popen.stdin as pipe:
-            pipe.write(b"\n")
-            pipe.flush()
+        self._started.begin()
 
     async def has_ended(self, seconds: float, stop: asyncio.Event | None = None) -> bool:
-        """Wait for its end for so long, or until `stop` is set, and say whether it has come."""
-        waiting = [asyncio.ensure_future(each.wait()) for each in (self._is_dead, stop) if each is not None]
+        """Wait for its end for so long, or until `stop` is set or it is lost, and say whether it has come."""
+        return await self._wait(seconds, self._started.is_lost, *([] if stop is None else [stop]))
+
+    async def end(self) -> None:
+        """Ask it to end, and kill it where it does not, or is lost; waits for its death."""
+        if not self.is_lost:
+            self._signal_group(signal.SIGTERM)
+            await self._wait(TERM_SECONDS)
+        if not self._is_dead.is_set():
+            self._signal_group(signal.SIGKILL)
+            await self._is_dead.wait()
+
+    async def reap(self) -> int:
+        """Kill the group of one that has failed, and return how it has ended, which it must have.
+
+        Of one that is lost nobody knows, so it is as if it was killed.
+        """
+        asyncio.get_running_loop().remove_reader(self._handle)
+        os.close(self._handle)
+        code = await self._started.status()
+        if code:
+            self._signal_group(signal.SIGKILL)
+        await self._started.reap()
+        return -signal.SIGKILL if code is None else code
+
+    async def _wait(self, seconds: float, *others: asyncio.Event) -> bool:
+        waiting = [asyncio.ensure_future(each.wait()) for each in (self._is_dead, *others)]
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -142,28 +225,17 @@ class _Process:
             await asyncio.gather(*waiting, return_exceptions=True)
         return self._is_dead.is_set()
 
-    async def end(self) -> None:
-        """Ask it to end, and kill it where it does not; waits for its death."""
-        self._signal_group(signal.SIGTERM)
-        if not await self.has_ended(TERM_SECONDS):
-            self._signal_group(signal.SIGKILL)
-            await self._is_dead.wait()
-
-    def reap(self) -> int:
-        """Kill the group of one that has failed, and return how it has ended, which it must have."""
-        asyncio.get_running_loop().remove_reader(self._handle)
-        os.close(self._handle)
-        ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT)
-        if ended is None or (ended.si_code, ended.si_status) != (os.CLD_EXITED, 0):
-            self._signal_group(signal.SIGKILL)
-        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
-            if pipe is not None:
-                pipe.close()
-        return self._popen.wait()
-
     def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._popen.pid, number)
+            os.killpg(self._started.pid, number)
+
+
+def _status(pid: int) -> int | None:
+    """Return how a child has ended that is dead, which it remains: its code, or -signal."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
 def end_former(record: Path) -> None:

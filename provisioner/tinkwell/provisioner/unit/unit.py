@@ -153,6 +153,7 @@ class Unit:
             return
         await self._clear_storages(folder)
         await asyncio.to_thread(folder.remove)
+        await self._host.forget(folder)
         await asyncio.to_thread(self._host.outcomes.drop, self._id)
         logger.info("a unit is gone", extra={"unit": self._id})
 

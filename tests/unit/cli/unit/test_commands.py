@@ -5,6 +5,7 @@ from pathlib import Path
 
 from unit.cli.unit.conftest import Site
 
+from support import tiny_charm
 from support.unit_agent import Agent
 from tinkwell.client import Client, Grant, UnitLogLine
 from tinkwell.core.unit import notice
@@ -143,6 +144,22 @@ def test_a_charm_is_inspected_without_a_server_and_pushed(site: Site) -> None:
     site.cli.ok("app", "deploy", "web", shown["digest"], "--to", "anywhere")
     (Path(site.web) / "charm.yaml").write_text("nam: web\n")
     assert f"{site.web}: charm.yaml" in site.cli.fails("charm", "inspect", site.web)
+
+
+def test_actions_and_resources_of_a_charm_are_inspected(site: Site, tmp_path: Path) -> None:
+    keeper, page = Path(tiny_charm.__file__).parent / "keeper_of_ops", tmp_path / "page"
+    page.write_text("hello")
+    shown = site.cli.json("charm", "inspect", str(keeper), "--resource", f"page={page}")
+    assert (shown["kind"], shown["profile"]) == ("ops", "juju")
+    assert shown["actions"] == {
+        "kept": {"description": "Tell what is kept.", "params": {"prefix": {"type": "string", "default": ""}}}
+    }
+    assert shown["resources"] == {"page": {"type": "file", "filename": "page.txt", "description": "What it shows."}}
+    # Without its file it is another charm, and says so.
+    without = site.cli.run("charm", "inspect", str(keeper))
+    assert "resources.page is not in the package" in without.stderr
+    assert shown["digest"] not in without.stdout
+    assert "has no such resource" in site.cli.fails("charm", "inspect", str(keeper), "--resource", f"pages={page}")
 
 
 def test_what_of_a_charm_is_not_used_is_a_warning(site: Site) -> None:

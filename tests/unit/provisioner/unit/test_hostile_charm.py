@@ -1,12 +1,13 @@
-"""Charms that misbehave: their event ends as it should, and the agent goes on with the next one."""
+"""Charms that misbehave: their event ends as it should, warm and cold, and the agent goes on with the next one."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from support import tiny_charm, warm
 from support.unit_server import UnitServer
 from support.waiting import eventually
 from tinkwell.client.lease.keeper import Keeper
@@ -15,7 +16,20 @@ from tinkwell.core.unit import limit
 from tinkwell.provisioner.unit import agent, script
 
 DEADLINE_SECONDS = 60.0
-PYTHON = "#!/usr/bin/env python3\n"
+PROGRAM = """\
+#!/usr/bin/env python3
+import os, ops
+if os.environ["JUJU_HOOK_NAME"] != "install":
+    raise SystemExit(0)
+"""
+
+
+@pytest.fixture(params=[False, True], ids=["cold", "warm"])
+def is_warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[bool]:
+    """Whether events are forked; then all of them must have been."""
+    forked = warm.wait_for_servers(monkeypatch)
+    yield request.param
+    assert bool(forked) == request.param
 
 
 async def _no_machines() -> frozenset[str]:
@@ -23,7 +37,7 @@ async def _no_machines() -> frozenset[str]:
 
 
 @contextlib.asynccontextmanager
-async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
+async def _agent(server: UnitServer, path: Path, *, is_warm: bool) -> AsyncIterator[None]:
     keeper = Keeper(server, owner="o", engine="e")
     running = agent.Agent(
         api=server,
@@ -32,6 +46,7 @@ async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
         lease=keeper,
         path=path / "units",
         machines=_no_machines,
+        is_cold=not is_warm,
     )
     tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
     try:
@@ -43,10 +58,18 @@ async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
 
 
 def _server(text: str) -> UnitServer:
-    """Make a server whose charm has one hook, and no other program for what comes after it."""
+    """Make a server whose charm does this when it is installed, and nothing at what comes after it."""
     server = UnitServer(["install", "start"], {})
-    manifest = NewFile("metadata.yaml", b"name: web\nsummary: a\ndescription: b\n")
-    server.deploy([manifest, NewFile("hooks/install", (PYTHON + text).encode(), True)])
+    server.deploy(
+        [
+            NewFile("metadata.yaml", b"name: web\nsummary: a\ndescription: b\n"),
+            NewFile("dispatch", tiny_charm.DISPATCH, True),
+            NewFile("src/charm.py", (PROGRAM + text).encode(), True),
+            # They are quicker to load than the real ones.
+            NewFile("venv/ops/__init__.py", b"import json, logging, sqlite3\n"),
+            NewFile("venv/yaml.py", b""),
+        ]
+    )
     return server
 
 
@@ -62,9 +85,9 @@ def _server(text: str) -> UnitServer:
     ],
     ids=["_exit", "threads", "closes its files", "one long line", "no text", "leaves a daemon"],
 )
-async def test_what_succeeds_in_its_own_way_is_a_success(tmp_path: Path, text: str) -> None:
+async def test_what_succeeds_in_its_own_way_is_a_success(tmp_path: Path, is_warm: bool, text: str) -> None:
     server = _server(text)
-    async with _agent(server, tmp_path):
+    async with _agent(server, tmp_path, is_warm=is_warm):
         await eventually(lambda: server.is_over, deadline_seconds=DEADLINE_SECONDS)
     assert server.state.committed == [("install", 1), ("start", 1)]
 
@@ -78,9 +101,11 @@ async def test_what_succeeds_in_its_own_way_is_a_success(tmp_path: Path, text: s
     ],
     ids=["_exit", "raises", "aborts"],
 )
-async def test_what_fails_in_its_own_way_is_a_failure_or_lost(tmp_path: Path, text: str, reason: str) -> None:
+async def test_what_fails_in_its_own_way_is_a_failure_or_lost(
+    tmp_path: Path, is_warm: bool, text: str, reason: str
+) -> None:
     server = _server(text)
-    async with _agent(server, tmp_path):
+    async with _agent(server, tmp_path, is_warm=is_warm):
         await eventually(
             lambda: bool(server.state.failures) or server.state.lost > 1, deadline_seconds=DEADLINE_SECONDS
         )
@@ -88,25 +113,27 @@ async def test_what_fails_in_its_own_way_is_a_failure_or_lost(tmp_path: Path, te
     assert server.state.failures == ([reason] if reason else [])
 
 
-async def test_who_ignores_being_asked_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_ignores_being_asked_to_end_is_killed(
+    tmp_path: Path, is_warm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(script, "TERM_SECONDS", 0.2)
     server = _server("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)\n")
     server.timeout_seconds = 1.0
-    async with _agent(server, tmp_path):
+    async with _agent(server, tmp_path, is_warm=is_warm):
         await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
     assert server.state.failures == ["it took longer than 1 s, and was ended"]
 
 
-async def test_of_endless_lines_the_first_are_kept(tmp_path: Path) -> None:
+async def test_of_endless_lines_the_first_are_kept(tmp_path: Path, is_warm: bool) -> None:
     server = _server("for _ in range(30_000):\n    print('more')\n")
-    async with _agent(server, tmp_path):
+    async with _agent(server, tmp_path, is_warm=is_warm):
         await eventually(lambda: server.is_over, deadline_seconds=DEADLINE_SECONDS)
     assert len(server.state.lines) == limit.LOG_LINES_PER_EVENT
 
 
-async def test_a_state_that_is_no_file_any_more_fails_the_event(tmp_path: Path) -> None:
+async def test_a_state_that_is_no_file_any_more_fails_the_event(tmp_path: Path, is_warm: bool) -> None:
     server = _server("import os\nos.mkfifo('.unit-state.db')\n")
-    async with _agent(server, tmp_path):
+    async with _agent(server, tmp_path, is_warm=is_warm):
         await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
     assert server.state.failures == [
         "the state of the charm is not as it should be: .unit-state.db is no plain file any more"

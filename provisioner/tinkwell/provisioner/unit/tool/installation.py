@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.unit.tool import program
+from tinkwell.provisioner.unit.warm import program as server
 
-PROGRAM = "tool.py"
+PROGRAM, SERVER = "tool.py", "fork_server.py"
 _MAX_LINE_BYTES = 255
 
 
@@ -32,10 +33,21 @@ def install(folder: Path, names: Iterable[str]) -> None:
         raise OSError(f"scripts cannot call tools by {sys.executable}: install Python at a shorter path without spaces")
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder.chmod(0o755)
-    scrap = folder / f".{uuid.uuid4().hex}"
-    scrap.write_text(line + Path(program.__file__).read_text("utf-8"), "utf-8")
-    scrap.chmod(0o755)
-    scrap.replace(folder / PROGRAM)
+    _write(folder / PROGRAM, line + Path(program.__file__).read_text("utf-8"), 0o755)
     for name in names:
         if not (folder / name).is_symlink():
             (folder / name).symlink_to(PROGRAM)
+
+
+def install_server(folder: Path) -> Path:
+    """Put the program of fork servers beside the tools, where charms do not find it by its name. Raises `OSError`."""
+    path = folder / SERVER
+    _write(path, Path(server.__file__).read_text("utf-8"), 0o644)
+    return path
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    scrap = path.with_name(f".{uuid.uuid4().hex}")
+    scrap.write_text(text, "utf-8")
+    scrap.chmod(mode)
+    scrap.replace(path)
