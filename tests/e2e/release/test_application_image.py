@@ -89,7 +89,7 @@ async def test_an_application_is_deployed_left_alone_mended_and_removed(stack: S
     assert (installed.operation.state, installed.actions("it")) == (State.SUCCEEDED, ["deploy", "wait"])
     state = await stack.state("r", "it")
     assert (state["units"], state["config"], state["status"]) == (2, {"text": "a", "times": 3}, "active")
-    assert state["machines"] == ["anywhere", "anywhere"]
+    assert state["machines"] == ["anywhere"]
     assert (await apply(stack, it=wanted)).became == {"it": "unchanged"}
 
     # Somebody changes everything by hand: the charm, an option, one that the release leaves alone, and the units.
