@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -177,7 +178,9 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
     broken = edited(tmp_path / "broken", lambda _: "#!/bin/sh\nexit 3\n")
     failed = await stack.upgrade("site", broken, timeout_seconds=SECONDS, atomic=True)
     assert failed.operation.state is State.FAILED
-    assert "config-changed failed once: exit 3" in "\n".join(await stack.printed(failed.operation, "site.text:units"))
+    printed = "\n".join(await stack.printed(failed.operation, "site.text:units"))
+    # It may have been tried again by itself before somebody waited for it.
+    assert re.search(r"config-changed failed (once|\d+ times): exit 3", printed)
     assert (await client.releases.get("site")).state is ReleaseState.DEPLOYED
     assert await statuses(client) == there
 
