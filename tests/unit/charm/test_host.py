@@ -13,7 +13,7 @@ from support.waiting import eventually
 from tinkwell import charm
 from tinkwell.charm.agent.folder import AgentFolder
 from tinkwell.client import errors
-from tinkwell.client.unit.agent.grant import GrantedRelation, Leadership
+from tinkwell.client.unit.agent.grant import GrantedRelation, Leadership, NoEvent, NoEventReason
 from tinkwell.client.unit.agent.outcome import Outcome
 from tinkwell.client.unit.agent.worker import encode
 from tinkwell.client.unit.event import EventRelation
@@ -246,3 +246,32 @@ def test_two_agents_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_storage_stays_below_the_folder(folder: AgentFolder, name: str) -> None:
     with pytest.raises(charm.CharmError, match="no name of a storage"):
         folder.storage("default", name)
+
+
+class Idle(charm.Charm):
+    """Does nothing."""
+
+
+@pytest.mark.parametrize("answer", [errors.LeaseHeld("another has it"), errors.InvalidField.of("unit_id", "is odd")])
+async def test_a_unit_that_is_not_given_is_asked_for_again_later(
+    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch, answer: errors.Error
+) -> None:
+    monkeypatch.setattr("tinkwell.charm.agent.host._HELD_SECONDS", 0.0)
+    units = Units(deque([answer, GONE]))
+    await serve(units, Idle, folder)
+    assert units.calls == [("next", 4), ("next", 4)]
+
+
+async def test_a_unit_of_another_charm_is_left_and_that_is_said_once(
+    folder: AgentFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = NoEvent(reason=NoEventReason.OTHER_CHARM, due_in_seconds=0.0)
+    await serve(Units(deque([other, other, errors.NotFound("gone")])), Idle, folder)
+    assert [each.message for each in caplog.records].count(
+        "the unit runs on another charm; upgrade its application to this one, or start an agent with that"
+    ) == 1
+
+
+async def test_what_concerns_the_whole_agent_ends_it(folder: AgentFolder) -> None:
+    with pytest.raises(errors.PermissionDenied):
+        await serve(Units(deque([errors.PermissionDenied("agents may not")])), Idle, folder)

@@ -104,3 +104,24 @@ async def test_what_is_no_text_or_too_long_is_told_as_far_as_it_can_be() -> None
         await eventually(lambda: len(told.lines) == 2 and bool(told.statuses))
     assert [line.text for line in told.lines] == ["before ? and \ufffd", "after"]
     assert told.statuses == [UnitStatus("blocked", "?\ufffd" + "x" * 998)]
+
+
+async def test_what_is_refused_takes_nothing_else_with_it() -> None:
+    class Follower(Told):
+        async def set_status(self, lease_token: int, unit_id: str, **said: UnitStatus | str | None) -> None:
+            if said["application_status"] is not None:
+                raise errors.NotLeader("web/0 does not lead")
+            if said["workload_version"] is not None:
+                raise errors.InvalidField.of("workload_version", "is too long")
+            await super().set_status(lease_token, unit_id, **said)
+
+    told = Follower()
+    async with outbox(told) as box:
+        box.tell("application_status", charm.Active())
+        box.tell("status", charm.Active("b"))
+        box.log("INFO", "one")
+        await eventually(lambda: len(told.lines) == 1 and bool(told.statuses))
+        box.tell("workload_version", "2" * 1_000)
+        box.log("INFO", "two")
+        await eventually(lambda: len(told.lines) == 2)
+    assert told.statuses == [UnitStatus("active", "b")]

@@ -177,6 +177,11 @@ def test_a_removal_by_force_needs_no_agent(deployed: Site) -> None:
     assert deployed.juju.json("status")["applications"] == {}
 
 
+def test_a_unit_that_was_removed_by_force_is_not_shown_any_more(deployed: Site) -> None:
+    deployed.juju.ok("remove-unit", "--no-prompt", "web/0", "--force", "--no-wait")
+    assert units(deployed.juju, "web") == ["web/1"]
+
+
 def test_a_charm_is_refreshed_from_a_path(deployed: Site, tmp_path: Path) -> None:
     juju = deployed.juju
     assert juju.notes("refresh", "pg", "--path", deployed.pg) == 'charm "pg": already up-to-date\n'

@@ -115,6 +115,12 @@ def test_a_model_is_destroyed_with_all_that_is_in_it(deployed: Site) -> None:
     deployed.juju.ok("add-model", "default")
 
 
+def test_a_model_is_destroyed_though_an_application_of_it_is_being_removed(deployed: Site) -> None:
+    deployed.juju.ok("remove-application", "web", "--no-prompt")
+    deployed.juju.ok("destroy-model", "default", "--no-prompt", "--force", "--no-wait")
+    assert deployed.juju.json("status")["applications"] == {}
+
+
 def test_a_model_is_destroyed_only_by_who_is_sure(deployed: Site) -> None:
     assert "ERROR aborted" in deployed.juju.fails("destroy-model", "default", stdin="n\n")
     assert len(deployed.juju.json("status")["applications"]) == 2

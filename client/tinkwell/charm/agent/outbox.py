@@ -7,6 +7,7 @@ them again changes nothing. An attempt has at most 10,000 lines; what it logs be
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import NoReturn
 
@@ -90,20 +91,30 @@ class Outbox:
             logger.warning("statuses and log lines are not told: the server is silent", extra={"unit": self._unit_id})
 
     async def _send(self) -> None:
-        try:
-            while self._statuses or self._lines:
-                await until_answered(self._send_some, what="tell statuses and log lines")
-        except errors.Error as error:
-            self._statuses.clear()
-            self._lines.clear()
-            logger.warning("statuses and log lines are not told", extra={"unit": self._unit_id, "cause": str(error)})
+        while self._statuses or self._lines:
+            await self._tell(self._send_statuses, self._statuses)
+            await self._tell(self._send_lines, self._lines)
 
-    async def _send_some(self) -> None:
+    async def _tell(
+        self, send: Callable[[], Awaitable[None]], kept: dict[str, UnitStatus | str] | deque[UnitLogLine]
+    ) -> None:
+        """Send what is kept; what the server does not want is let go of, and nothing else."""
+        try:
+            await until_answered(send, what="tell statuses and log lines")
+        except errors.Error as error:
+            # Who led when it said how its application is may not lead any more; its own status is told.
+            if not isinstance(error, errors.NotLeader) or self._statuses.pop("application_status", None) is None:
+                kept.clear()
+            logger.warning("statuses or log lines are not told", extra={"unit": self._unit_id, "cause": str(error)})
+
+    async def _send_statuses(self) -> None:
         if statuses := dict(self._statuses):
             await self._lease.under(lambda token: self._set(token, statuses))
             for what, status in statuses.items():
                 if self._statuses.get(what) is status:
                     del self._statuses[what]
+
+    async def _send_lines(self) -> None:
         if lines := [self._lines[at] for at in range(min(len(self._lines), _BATCH_LINES))]:
             await self._lease.under(lambda token: self._append(token, lines))
             for _ in lines:

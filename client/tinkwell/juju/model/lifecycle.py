@@ -14,7 +14,7 @@ from tinkwell.juju.shell.context import Context
 if TYPE_CHECKING:
     from tinkwell.client import Application
 
-# What ends without an event that is watched here, such as a storage, is seen so late.
+# What no event has told of is seen so late.
 _LONGEST_SECONDS = 2.0
 _TYPES = (ResourceType.APPLICATION, ResourceType.UNIT)
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from tinkwell.core.unit.kinds import Life
 from tinkwell.juju.shell import machine, model_name
 from tinkwell.juju.shell.context import Context
 
@@ -50,7 +51,8 @@ async def take(ctx: Context, patterns: Iterable[str]) -> Snapshot:
     if wanted:
         applications = [each for each in applications if any(fnmatch.fnmatch(each.name, name) for name in wanted)]
     names = {each.name for each in applications}
-    units = [each for each in units if each.application in names]
+    # What was removed by force is there for as long as others may ask for its bags.
+    units = [each for each in units if each.application in names and each.life is not Life.DEAD]
     charms, revisions = await _charms(ctx, applications)
     machines = await machine.found(ctx, (each.machine for each in units if each.machine))
     return Snapshot(model, applications, units, relations, storages, charms, revisions, machines)

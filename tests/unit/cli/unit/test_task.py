@@ -1,9 +1,12 @@
 """The commands for tasks: actions and commands that units are asked to run, and what came of them."""
 
+from concurrent import futures
+
 import pytest
 from unit.cli.unit.conftest import Site
 
 from support.unit_agent import DONE, Agent
+from support.waiting import eventually
 from tinkwell.client import Client, Grant
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
 from tinkwell.core.unit.kinds import TaskState
@@ -20,6 +23,19 @@ def run_by(site: Site, outcome: TaskOutcome) -> None:
         await agent.run()
 
     site.work(act)
+
+
+def run_once_asked(site: Site, outcome: TaskOutcome) -> None:
+    """Run what is due as `run_by`, once there is a task."""
+
+    async def wait(client: Client, _: Agent) -> None:
+        async def is_asked() -> bool:
+            return bool([each async for each in client.applications.tasks("web")])
+
+        await eventually(is_asked, deadline_seconds=20)
+
+    site.work(wait)
+    run_by(site, outcome)
 
 
 def asked(site: Site, *words: str) -> str:
@@ -98,7 +114,51 @@ def test_one_that_has_ended_stays_so(deployed: Site) -> None:
     assert "it is SUCCEEDED already" in deployed.cli.fails("task", "cancel", task)
 
 
-def test_a_task_that_does_not_succeed_is_a_failure_where_it_is_waited_for(deployed: Site) -> None:
+@pytest.mark.parametrize(
+    ("words", "outcome", "code", "said"),
+    [
+        (("run", "web/0", "backup", "target=/srv"), DONE, 0, ""),
+        (
+            ("run", "web/0", "backup", "target=/srv"),
+            TaskOutcome(state=TaskState.SUCCEEDED, result='{"path": "/srv/1"}'),
+            0,
+            "path: /srv/1\n",
+        ),
+        (
+            ("run", "web/0", "backup", "target=/srv"),
+            TaskOutcome(state=TaskState.FAILED, message="the disk is full"),
+            1,
+            "Error: web/0: backup has failed: the disk is full; see tinkwell task show ",
+        ),
+        (
+            ("exec", "web/0", "--", "ls", "/srv"),
+            TaskOutcome(
+                state=TaskState.SUCCEEDED, result='{"stdout": "a\\nb\\n", "stderr": "odd\\n", "return-code": 0}'
+            ),
+            0,
+            "a\nb\n",
+        ),
+        (
+            ("exec", "web/0", "--", "ls", "/srv"),
+            TaskOutcome(state=TaskState.TIMEOUT, result='{"stderr": "odd\\n"}'),
+            1,
+            "odd\nError: web/0: ls /srv has taken too long; see tinkwell task show ",
+        ),
+    ],
+)
+def test_the_end_of_a_task_is_waited_for_and_told(
+    deployed: Site, words: tuple[str, ...], outcome: TaskOutcome, code: int, said: str
+) -> None:
+    command, *rest = words
+    with futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_once_asked, deployed, outcome)
+        result = deployed.cli.run("unit", command, "--wait", *rest)
+        running.result(30)
+    assert result.exit_code == code
+    assert said in (result.stdout if code == 0 else result.stderr)
+
+
+def test_one_is_told_why_a_task_has_not_succeeded(deployed: Site) -> None:
     task = asked(deployed, "target=")
     run_by(deployed, TaskOutcome(state=TaskState.FAILED, message="the disk is full"))
     row = deployed.cli.ok("task", "list", "web").splitlines()[1]

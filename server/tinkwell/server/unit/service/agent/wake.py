@@ -4,7 +4,8 @@
     each round ─────────▶ units whose lease is over ─────────────────┘
 
 A stream holds ids of units, each once, its own and those that are gone, so that its agent may be as slow as it likes.
-What an agent does not read is not lost, for all units are named to who connects again.
+What an agent does not read is not lost, for all units are named to who connects again. Where events may have been
+missed, all units are named as well, with those that were named before and are there no more.
 """
 
 import asyncio
@@ -27,9 +28,10 @@ MAX_BATCH = 1_000
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Stream:
-    """An agent that listens, what it serves, and what it is to be told."""
+    """An agent that listens, what it serves, which units it knows of, and what it is to be told."""
 
     serving: Serving
+    known: set[str] = dataclasses.field(default_factory=set)
     due: dict[str, None] = dataclasses.field(default_factory=dict)
     woken: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
 
@@ -37,11 +39,13 @@ class _Stream:
         """Take those of some units that the agent serves."""
         mine = [each.unit_id for each in found if self.serving.has(each)]
         if mine:
+            self.known.update(mine)
             self.due.update(dict.fromkeys(mine))
             self.woken.set()
 
     def add_gone(self, unit_ids: Collection[str]) -> None:
         """Take units that are no more, whoever has served them."""
+        self.known.difference_update(unit_ids)
         self.due.update(dict.fromkeys(unit_ids))
         self.woken.set()
 
@@ -123,7 +127,10 @@ class Wakes:
         touched, self._touched = self._touched, Touched()
         if names_all:
             for stream in list(self._streams):
-                stream.add(await wake.served(self._database.fetch, stream.serving))
+                before = frozenset(stream.known)
+                found = await wake.served(self._database.fetch, stream.serving)
+                stream.add(found)
+                stream.add_gone(before.difference(each.unit_id for each in found))
         elif not touched.is_empty:
             self._give(await wake.touched(self._database.fetch, touched.concerned()))
         for stream in self._streams if touched.gone else ():
@@ -144,6 +151,7 @@ class Wakes:
             # After it listens, so that nothing is missed in between.
             found = await wake.served(self._database.fetch, serving)
             ids = [each.unit_id for each in found]
+            stream.known.update(ids)
             # It may be empty, for an agent that has no units.
             for start in range(0, max(len(ids), 1), MAX_BATCH):
                 yield ids[start : start + MAX_BATCH], start + MAX_BATCH >= len(ids)
