@@ -107,9 +107,9 @@ protos: $(CONTRIBUTOR) ## Generate protos/gen
 schema: $(CONTRIBUTOR) ## Write the schema as it is, for reading
 	PYTHONPATH=tests $(BIN)/python -m support.schema_dump
 
-.PHONY: event-reference
-event-reference: $(CONTRIBUTOR) ## Write the tables of docs/reference/unit-events.md anew
-	PYTHONPATH=tests $(BIN)/python -m support.event_reference
+.PHONY: reference
+reference: $(CONTRIBUTOR) ## Write the generated parts of the manual anew: settings, commands, states, errors, events of units
+	PYTHONPATH=tests $(BIN)/python -m support.reference
 
 .PHONY: lock
 lock: build/uv/bin/uv ## Write the lock files; ARGS=--upgrade takes the newest versions

@@ -5,14 +5,16 @@ A block's first line says its language, and after a blank what tests are to do w
     ```json state        it is an answer to `state`
     ```sh acme/note/run  it is this file
 
-In a block without language, lines that begin with `$ ` are commands, which may go on behind a backslash, and what
-follows is their output. There `…` stands for whatever was printed: alone on a line, for any number of lines.
+In a block of the language `console`, lines that begin with `$ ` are commands, which may go on behind a backslash, and
+what follows is their output. There `…` stands for whatever was printed: alone on a line, for any number of lines. What
+no test can run says so, with the reason: `console not run: needs a package index`.
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+NOT_RUN = "not run: "
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What is another one each time. Blanks are counted no more than columns are aligned.
@@ -64,11 +66,11 @@ def without_blocks(text: str) -> str:
     return _BLOCK.sub("", text)
 
 
-def commands(text: str) -> list[Command]:
-    """Return the commands of a page, in order."""
+def commands(text: str, *, are_run: bool = True) -> list[Command]:
+    """Return the commands of a page that tests run, or those that are marked as not run, in order."""
     found = []
     for block in blocks(text):
-        if block.language or not block.text.startswith("$ "):
+        if block.language != "console" or block.use.startswith(NOT_RUN) is are_run:
             continue
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             line, *output = re.sub(r"\\\n", "", part).strip("\n").splitlines()

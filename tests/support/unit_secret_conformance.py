@@ -158,6 +158,21 @@ async def what_a_unit_may_not_do_to_secrets_is_refused_and_its_event_has_failed(
 
 
 @check
+async def what_is_larger_than_the_server_takes_is_not_sent_and_says_what_it_is(client: Client) -> None:
+    agent, _ = await related(client)
+    grant = await granted(client, agent, "web/0")
+    large = {"password": "h" * ((1 << 20) - 100)}
+    edits = tuple(effect.SecretAdd(id=f"{number:020}", content=large) for number in range(5))
+    with pytest.raises(errors.InvalidField) as refused:
+        await client.units.commit(agent.token, grant.event.id, 1, Effects(secrets=edits))
+    assert "at most 4,194,304 may be; secrets have 5," in str(refused.value)
+    assert "hhh" not in str(refused.value)
+    # The event still runs, and less of it is taken.
+    await client.units.commit(agent.token, grant.event.id, 1, Effects(secrets=edits[:3]))
+    assert len([each async for each in client.secrets.list(owner="web/0")]) == 3
+
+
+@check
 async def a_users_secret_is_made_changed_granted_and_revealed(client: Client) -> None:
     agent, _ = await related(client)
     id_ = str(uuid.uuid4())
@@ -254,6 +269,9 @@ async def a_repeated_request_is_one_task_and_a_repeated_end_is_one(client: Clien
     id_ = str(uuid.uuid4())
     for _ in range(2):
         assert (await client.applications.run("web/0", "backup", target="s3", id=id_)).id == id_
+    for named, timeout_seconds in (({"target": "s4"}, 0), ({"target": "s3"}, 7)):
+        with pytest.raises(errors.AlreadyExists):
+            await client.applications.run("web/0", "backup", named, timeout_seconds=timeout_seconds, id=id_)
     unit = await client.applications.unit("web/0")
     for _ in range(2):
         grant = await client.units.next_event(agent.token, unit.id)

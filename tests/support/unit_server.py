@@ -10,9 +10,9 @@ import dataclasses
 import hashlib
 import pickle
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from support.unit_server_state import UNIT_ID, State, apply, event
 from tinkwell.api.v1 import unit_service_pb2 as pb
 from tinkwell.client import errors
 from tinkwell.client.lease.model import Lease, Renewed
@@ -25,51 +25,16 @@ from tinkwell.client.unit.agent.grant import (
     NoEventReason,
     SecretContent,
 )
-from tinkwell.client.unit.event import EventRelation, EventSecret, UnitEvent
+from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.unit.model import Bag, UnitLogLine, UnitStatus
 from tinkwell.client.unit.notice import DeferredNotice
 from tinkwell.client.unit.task import CANCELLED, Task
 from tinkwell.core.charm import package
 from tinkwell.core.unit import limit
 from tinkwell.core.unit.effect import TaskOutcome
-from tinkwell.core.unit.kinds import CharmKind, EventKind, Profile, TaskKind, TaskState
+from tinkwell.core.unit.kinds import CharmKind, Profile, TaskKind, TaskState
 
-UNIT_ID = "5b0d8a0e-8f0c-4b60-9f0b-6a4c2f0d9f11"
-NAMES = {kind.value: kind for kind in EventKind}
-
-
-@dataclass
-class State:
-    """All that the server knows. `in_flight` has the number, attempt and token of an event, and whether it failed."""
-
-    packages: dict[str, bytes] = field(default_factory=dict)
-    charm: str = ""
-    names: list[str] = field(default_factory=list)
-    done: int = 0
-    in_flight: tuple[int, int, int, bool] | None = None
-    token: int = 0
-    is_gone: bool = False
-    bag: dict[str, str] = field(default_factory=dict)
-    kept: dict[str, str] = field(default_factory=dict)
-    # Name and attempt of what was committed, and why attempts have failed.
-    committed: list[tuple[str, int]] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    lost: int = 0
-    statuses: list[str] = field(default_factory=list)
-    lines: dict[tuple[int, int, int], tuple[str, str]] = field(default_factory=dict)
-    kind: CharmKind = CharmKind.SCRIPTS
-    # Tasks that wait; the one that runs, and under which token; and how each has ended, with all lines until then.
-    asked: list[Task] = field(default_factory=list)
-    running: tuple[Task, int] | None = None
-    ended: dict[str, tuple[TaskOutcome, list[str]]] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
-    notices: list[tuple[int, str, str]] = field(default_factory=list)
-    # What was done to secrets, and what those hold that the unit may read, by their revisions.
-    secret_edits: list[str] = field(default_factory=list)
-    secrets: dict[str, list[dict[str, str]]] = field(default_factory=dict)
-    ports: list[str] = field(default_factory=list)
-    version: str = ""
-    application_status: str = ""
+__all__ = ["UNIT_ID", "UnitServer"]
 
 
 class UnitServer:
@@ -227,7 +192,7 @@ class UnitServer:
         if name in self.refused:
             state.in_flight = (number, attempt, 0, True)
             raise errors.CommitRefused(f"effects of {name} are refused")
-        self._apply(pb.Effects.FromString(effects))
+        apply(self.state, pb.Effects.FromString(effects))
         state.committed.append((name, attempt))
         state.in_flight, state.done = None, number + 1
         following = self._next()
@@ -353,7 +318,7 @@ class UnitServer:
                 raise errors.InvalidField.of("task.result", "is too long")
             state.running = None
             if outcome.state is TaskState.SUCCEEDED:
-                self._apply(effects)
+                apply(self.state, effects)
             state.ended[task_id] = outcome, list(state.told)
         following = self._next()
         self._save()
@@ -364,7 +329,7 @@ class UnitServer:
             number=7, endpoint="db", application="pg", members=("pg/0",), own=Bag("web/0", dict(self.state.bag))
         )
         return Grant(
-            event=_event(number, attempt, self.state.names[number] if self.state.names else "install", *self.owned[:1]),
+            event=event(number, attempt, self.state.names[number] if self.state.names else "install", *self.owned[:1]),
             timeout_seconds=self.timeout_seconds,
             unit_id=UNIT_ID,
             unit="web/0",
@@ -387,19 +352,6 @@ class UnitServer:
             committed_ordinal=len(self.state.committed),
         )
 
-    def _apply(self, effects: pb.Effects) -> None:
-        for bag in effects.bags:
-            for edit in bag.edits:
-                key = f"app.{edit.key}" if bag.is_application else edit.key
-                _edit(self.state.bag, key, edit.value if edit.HasField("value") else None)
-        for edit in effects.state:
-            _edit(self.state.kept, edit.key, edit.value if edit.HasField("value") else None)
-        gone = {each.handler for each in effects.consumed}
-        self.state.notices = [each for each in self.state.notices if each[1] not in gone]
-        self.state.notices += [(each.ordinal, each.handler, each.event) for each in effects.deferred]
-        self.state.secret_edits += [f"{each.WhichOneof('edit')} {each.id}" for each in effects.secrets]
-        self.state.ports += [f"{each.number}/{each.protocol}" for each in effects.opened]
-
     def _load(self) -> None:
         if self._path is not None and self._path.exists():
             self.state = pickle.loads(self._path.read_bytes())
@@ -409,23 +361,3 @@ class UnitServer:
             scrap = self._path.with_suffix(".scrap")
             scrap.write_bytes(pickle.dumps(self.state))
             scrap.replace(self._path)
-
-
-def _event(number: int, attempt: int, name: str, secret: str = "") -> UnitEvent:
-    """Make an event of its name, such as `db-relation-changed`."""
-    kind = next(kind for text, kind in sorted(NAMES.items(), key=lambda each: -len(each[0])) if name.endswith(text))
-    event = UnitEvent(str(number), kind=kind, ordinal=number + 1, attempt=attempt, unit="web/0", unit_id=UNIT_ID)
-    if kind.is_relation:
-        event = dataclasses.replace(event, relation=EventRelation(7, "db", application="pg", unit="pg/0"))
-    if kind.is_secret:
-        event = dataclasses.replace(event, secret=EventSecret(secret, revision=1))
-    if kind.is_storage:
-        event = dataclasses.replace(event, storage="data/0")
-    return event
-
-
-def _edit(content: dict[str, str], key: str, value: str | None) -> None:
-    if value is None:
-        content.pop(key, None)
-    else:
-        content[key] = value

@@ -73,8 +73,15 @@ class Secrets:
 
     @property
     def needs_term(self) -> bool:
-        """Whether a secret of the application was written, which its leader alone may do."""
-        return any(self._is_application(each.id) for each in self._effects)
+        """Whether a secret of the application was written or labelled, which its leader alone may do."""
+        if any(self._is_application(each.id) for each in self._effects):
+            return True
+        # Whoever does not own one has a label of its own for it.
+        own = {each.id for each in self._owned()}
+        return any(
+            each.label is not None and each.id in own and self._is_application(each.id)
+            for each in self._tracked.values()
+        )
 
     def add(
         self,

@@ -344,7 +344,7 @@ class Closed(Error):
     default_code = "CANCELLED"
 
 
-_BY_REASON: Mapping[str, type[Error]] = {
+BY_REASON: Mapping[str, type[Error]] = {
     "INVALID_FIELD": InvalidField,
     "NOT_FOUND": NotFound,
     "ALREADY_EXISTS": AlreadyExists,
@@ -375,7 +375,7 @@ _BY_REASON: Mapping[str, type[Error]] = {
     "INTERNAL": Internal,
 }
 
-_BY_CODE: Mapping[StatusCode, type[Error]] = {
+BY_CODE: Mapping[StatusCode, type[Error]] = {
     StatusCode.INVALID_ARGUMENT: InvalidField,
     StatusCode.NOT_FOUND: NotFound,
     StatusCode.ALREADY_EXISTS: AlreadyExists,
@@ -398,7 +398,7 @@ def from_rpc(error: aio.AioRpcError, address: str) -> Error:
     """Turn what gRPC raised into an error of this tree; `address` is named where no server answers."""
     details = _details(error)
     code = error.code()
-    kind = _BY_REASON.get(details.reason) or _BY_CODE.get(code, Error)
+    kind = BY_REASON.get(details.reason) or BY_CODE.get(code, Error)
     text = error.details() or ""
     if kind is Unavailable:
         text = f"no server is available at {address}: {_why(text)}"
@@ -411,7 +411,7 @@ def from_status(status: status_pb2.Status) -> Error:
     """Turn a status that is part of an answer into the error that a call with this status raises."""
     details = _unpack(status)
     code = next((code for code in StatusCode if code.value[0] == status.code), StatusCode.UNKNOWN)
-    kind = _BY_REASON.get(details.reason) or _BY_CODE.get(code, Error)
+    kind = BY_REASON.get(details.reason) or BY_CODE.get(code, Error)
     return kind(status.message, code=code.name, details=details)
 
 

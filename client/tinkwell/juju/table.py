@@ -24,6 +24,9 @@ class Entry:
 
 _MODEL = "tinkwell.juju.model"
 _APPLICATION = "tinkwell.juju.application"
+_TASK = "tinkwell.juju.task"
+_STORAGE_ROOM = "tinkwell.juju.storage"
+_SHOW = "tinkwell.juju.show"
 
 COMMANDS: Mapping[str, Entry] = {
     # models
@@ -51,6 +54,31 @@ COMMANDS: Mapping[str, Entry] = {
     "resolved": Entry(f"{_APPLICATION}.scaling:resolved", aliases=("resolve",)),
     "trust": Entry(f"{_APPLICATION}.trusting:trust"),
     # tasks, secrets, storage, logs
+    "run": Entry(f"{_TASK}.running:run"),
+    "exec": Entry(f"{_TASK}.commanding:exec_"),
+    "ssh": Entry(f"{_TASK}.commanding:ssh"),
+    "show-task": Entry(f"{_TASK}.looking:show_task"),
+    "cancel-task": Entry(f"{_TASK}.looking:cancel_task"),
+    "operations": Entry(f"{_TASK}.looking:operations", aliases=("list-operations",)),
+    "actions": Entry(f"{_TASK}.looking:actions", aliases=("list-actions",)),
+    "add-secret": Entry("tinkwell.juju.secret.changing:add_secret"),
+    "update-secret": Entry("tinkwell.juju.secret.changing:update_secret"),
+    "grant-secret": Entry("tinkwell.juju.secret.changing:grant_secret"),
+    "revoke-secret": Entry("tinkwell.juju.secret.changing:revoke_secret"),
+    "remove-secret": Entry("tinkwell.juju.secret.changing:remove_secret"),
+    "secrets": Entry("tinkwell.juju.secret.reading:secrets", aliases=("list-secrets",)),
+    "show-secret": Entry("tinkwell.juju.secret.reading:show_secret"),
+    "storage": Entry(f"{_STORAGE_ROOM}.looking:storage", aliases=("list-storage",)),
+    "show-storage": Entry(f"{_STORAGE_ROOM}.looking:show_storage"),
+    "add-storage": Entry(f"{_STORAGE_ROOM}.changing:add_storage"),
+    "attach-storage": Entry(f"{_STORAGE_ROOM}.changing:attach_storage"),
+    "detach-storage": Entry(f"{_STORAGE_ROOM}.changing:detach_storage"),
+    "remove-storage": Entry(f"{_STORAGE_ROOM}.changing:remove_storage"),
+    "show-unit": Entry(f"{_SHOW}.unit:show_unit"),
+    "machines": Entry(f"{_SHOW}.machine:machines", aliases=("list-machines",)),
+    "show-machine": Entry(f"{_SHOW}.machine:show_machine"),
+    "show-application": Entry(f"{_SHOW}.application:show_application"),
+    "debug-log": Entry("tinkwell.juju.log.debug_log:debug_log"),
 }
 
 _CLOUD = "there are no clouds; machines are pushed, or enrol themselves, and tinkwell hardware shows them"
@@ -61,18 +89,19 @@ _SHELL = "Tinkwell reaches machines by their agents alone; juju exec runs a comm
 _KEYS = "Tinkwell puts no keys of SSH on machines; a workflow may"
 _SPACES = "Tinkwell has no spaces; all endpoints have the machine's own address"
 _CHARMHUB = "Tinkwell does not ask Charmhub; charms are folders and packages"
+_STORAGE = "a storage is a folder of its unit's machine, which the agent makes; there are no pools"
 _USERS = "who may do what is said by the tokens of the server"
 
 # Commands of Juju that are not there, and why.
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("add-cloud", "add-credential", "clouds", "credentials", "regions", "update-cloud"), _CLOUD),
     **dict.fromkeys(("remove-cloud", "remove-credential", "update-credential"), _CLOUD),
-    **dict.fromkeys(("add-machine", "machines", "remove-machine", "show-machine", "retry-provisioning"), _CLOUD),
+    **dict.fromkeys(("add-machine", "remove-machine", "retry-provisioning"), _CLOUD),
     **dict.fromkeys(("bootstrap", "destroy-controller", "kill-controller", "register", "unregister"), _CONTROLLER),
     **dict.fromkeys(("consume", "find-offers", "offer", "offers", "remove-offer", "remove-saas"), _ACROSS),
     **dict.fromkeys(("show-offer", "resume-relation", "suspend-relation"), _ACROSS),
     **dict.fromkeys(("expose", "unexpose", "firewall-rules", "set-firewall-rule"), _PORTS),
-    **dict.fromkeys(("scp", "ssh", "debug-hooks", "debug-code"), _SHELL),
+    **dict.fromkeys(("scp", "debug-hooks", "debug-code"), _SHELL),
     **dict.fromkeys(("add-ssh-key", "import-ssh-key", "remove-ssh-key", "ssh-keys"), _KEYS),
     **dict.fromkeys(("add-space", "bind", "spaces", "subnets"), _SPACES),
     **dict.fromkeys(("download", "find", "info"), _CHARMHUB),
@@ -95,6 +124,10 @@ REFUSED: Mapping[str, str] = {
     "upgrade-controller": _CONTROLLER,
     "upgrade-model": "agents are upgraded as Tinkwell is",
     "wait-for": 'wait with "tinkwell app watch", or for what juju status shows',
+    # tasks, secrets, storage, logs
+    **dict.fromkeys(("create-storage-pool", "storage-pools", "import-filesystem"), _STORAGE),
+    **dict.fromkeys(("add-secret-backend", "secret-backends", "model-secret-backend"), "the server keeps all secrets"),
+    "show-operation": "each task is an operation of its own; see juju show-task",
 }
 
 

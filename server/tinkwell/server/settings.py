@@ -60,34 +60,34 @@ class Settings(pydantic_settings.BaseSettings):
     http_port: Port = 8_080
     """Port of health checks, metrics and phone calls of machines; 0 takes a free one."""
     max_http_connections: int = pydantic.Field(default=1_000, ge=1, le=100_000)
-    """Connections to that port that may be open at once; never more than a quarter of the files that it may open."""
+    """Connections to the HTTP port that may be open at once; at most a quarter of the files that it may open."""
     max_http_connections_per_address: int = pydantic.Field(default=100, ge=1, le=100_000)
-    """How many of them may come from one address, or from one /64 of IPv6; never more than half of them."""
+    """Connections to the HTTP port from one address, or from one /64 of IPv6; never more than half of all."""
     phone_home: bool = True
-    """Let machines announce themselves by `POST /phone-home` there. They are known by address, not by token."""
+    """Let machines announce themselves by `POST /phone-home` on the HTTP port; their address tells which they are."""
     trusted_proxies: str = ""
-    """Addresses and networks, joined by commas, of proxies before that port, whose X-Forwarded-For is believed.
+    """Addresses and networks, joined by commas, of proxies before the HTTP port, whose X-Forwarded-For is believed.
 
-    What may come from one address does not hold for them.
+    The bound on connections from one address does not hold for them.
     """
     enrol_unknown: bool = False
     """Make a machine of an unknown one that announces itself."""
     max_enrolled: int = pydantic.Field(default=1_000, ge=1, le=1_000_000)
     """How many machines there may be that enrolled themselves."""
     workers: int = pydantic.Field(default=1, ge=1, le=64)
-    """Processes that share the gRPC port. Each is a whole server, to which what follows applies for itself."""
+    """Processes that share the gRPC port. Each is a whole server, for which each bound holds by itself."""
     server_cert: pydantic.FilePath | None = None
     """PEM file of the server's certificate chain; turns TLS on."""
     server_key: pydantic.FilePath | None = None
-    """PEM file of its private key."""
+    """PEM file of the private key of `server_cert`."""
     client_ca: pydantic.FilePath | None = None
     """PEM file of the authorities whose certificates clients must show."""
     tink_port: Port | None = None
     """Port for Tinkerbell's own tools, which come with TLS and no token; off unless set, 0 takes a free one."""
     tink_cert: pydantic.FilePath | None = None
-    """PEM file of the certificate chain to show there, which `/cert` tells; without it, `server_cert`."""
+    """PEM file of the certificate chain to show on `tink_port`, which `/cert` tells; without it, `server_cert`."""
     tink_key: pydantic.FilePath | None = None
-    """PEM file of its private key."""
+    """PEM file of the private key of `tink_cert`."""
     tokens: dict[Name, pydantic.SecretStr] = pydantic.Field(default_factory=dict)
     """Bearer tokens by the name of their owner; with none, everybody is admitted, as an admin."""
     roles: dict[Name, access.Role] = pydantic.Field(default_factory=dict)
@@ -129,7 +129,7 @@ class Settings(pydantic_settings.BaseSettings):
     retention_count: int = pydantic.Field(default=100_000, ge=0, le=10_000_000)
     """How many of the newest events are kept, whatever their age."""
     retention_interval_seconds: float = pydantic.Field(default=300.0, ge=0, le=86_400)
-    """How often one of the servers looks after that, and after what follows; 0 leaves it to `tinkwell db maintain`."""
+    """How often one of the servers forgets what is past its time; 0 leaves it to `tinkwell db maintain`."""
     workflow_retention_seconds: float = pydantic.Field(default=90 * 86_400.0, ge=0, le=36_500 * 86_400.0)
     """How long workflows are kept once they were finished or deleted, and machines and templates once deleted: a minute
     or more, or 0 for ever."""
@@ -144,7 +144,7 @@ class Settings(pydantic_settings.BaseSettings):
     nats_cert: pydantic.FilePath | None = None
     """PEM file of the certificate chain to show to NATS."""
     nats_key: pydantic.FilePath | None = None
-    """PEM file of its private key."""
+    """PEM file of the private key of `nats_cert`."""
     nats_stream: Annotated[str, pydantic.StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = "TINKWELL"
     """Name of the JetStream stream; servers of one database share it, those of another one must not."""
     nats_replicas: int = pydantic.Field(default=1, ge=1, le=5)
@@ -157,7 +157,9 @@ class Settings(pydantic_settings.BaseSettings):
     shutdown_grace_seconds: float = pydantic.Field(default=5.0, ge=0, le=600)
     """How long calls that are under way may take once the server is told to stop."""
     log_format: Literal["text", "json"] = "text"
+    """How the log is written to standard error: as lines of text, or of JSON."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least level that is written to the log."""
 
     @classmethod
     def settings_customise_sources(

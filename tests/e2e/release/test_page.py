@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from support import page, process, release_stack
+from support import page, release_stack
 from support.release_stack import EXAMPLES
 from tinkwell.client import Client, State
 
@@ -30,56 +30,6 @@ async def run(line: str, folder: Path, environment: Mapping[str, str]) -> str:
 def beside(path: str) -> set[str]:
     """The names in the folder in which a file or folder is, or was."""
     return {found.name for found in Path(path).parent.iterdir()}
-
-
-def agrees(command: page.Command, printed: str) -> bool:
-    """Compare what a command has printed; of a tree, which terminals alone get, the line after it."""
-    is_tree = any(line.lstrip(" │").startswith(("├", "└")) for line in command.output)
-    told = ("…", *command.output[-1:]) if is_tree else command.output
-    return page.agrees(told, printed)
-
-
-def section(title: str) -> str:
-    """Return the section of the readme that begins so."""
-    (found,) = (part for part in page.read("../README.md").split("\n## ") if part.startswith(title))
-    return found
-
-
-async def follow(tmp_path: Path, tutorial: str, *others: str) -> int:
-    """Run the commands of a tutorial, of which the first one is `tinkwell dev`, and those of other texts after them.
-
-    Returns how many there are.
-    """
-    (tmp_path / "examples").symlink_to(EXAMPLES, target_is_directory=True)
-    first, *following = page.commands(tutorial)
-    following += [command for text in others for command in page.commands(text)]
-    program, *arguments = first.line.split()
-    assert program == "tinkwell"
-    # Where the page has the ports by default, somebody else may be.
-    settings = {"PATH": release_stack.path(), "TINKWELL_PORT": "0", "TINKWELL_HTTP_PORT": "0"}
-    if os.environ.get("PG_BIN"):
-        settings["TINKWELL_PG_BIN"] = os.environ["PG_BIN"]
-    log = tmp_path / "dev.log"
-    async with process.running(*arguments, log=log, environment=settings, folder=tmp_path) as dev:
-        ready = await dev.line(r"^gRPC +(\S+)\nHTTP .*\nDatabase .*$", deadline_seconds=60)
-        assert page.agrees(first.output, ready[0])
-        for command in following:
-            printed = await run(command.line, tmp_path, {**settings, "TINKWELL_SERVER": ready[1]})
-            assert agrees(command, printed), f"$ {command.line}\n{printed}"
-    return len(following)
-
-
-async def test_the_commands_of_tutorial_and_readme_print_what_they_say(tmp_path: Path) -> None:
-    assert await follow(tmp_path, page.read("tutorial/first-release.md"), section("Releases in")) >= 15
-
-
-async def test_the_commands_of_the_page_about_plans_print_what_they_say(tmp_path: Path) -> None:
-    assert await follow(tmp_path, page.read("how-to/plan.md")) >= 10
-
-
-async def test_the_commands_of_the_pages_about_charts_print_what_they_say(tmp_path: Path) -> None:
-    pages = (section("Charts in"), page.read("reference/chart.md"), page.read("how-to/chart-commands.md"))
-    assert await follow(tmp_path, page.read("tutorial/first-chart.md"), *pages) >= 15
 
 
 def test_the_tutorial_of_charts_shows_what_is_in_its_files() -> None:

@@ -1,18 +1,16 @@
-"""The rules' tables of states, the database's triggers and the page that shows them are one and the same."""
+"""The rules' tables of states, the database's triggers and the manual are one and the same."""
 
 import itertools
-import re
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
+from support.reference import state
 from tinkwell.core.release import lifecycle
 
-PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "release.md"
 TABLES: Mapping[str, Mapping[Any, frozenset[Any]]] = {
     "release": lifecycle.RELEASE,
     "release_revision": lifecycle.REVISION,
@@ -20,7 +18,6 @@ TABLES: Mapping[str, Mapping[Any, frozenset[Any]]] = {
     "node": lifecycle.NODE,
     "step": lifecycle.STEP,
 }
-TITLES = {"release_revision": "Revision"} | {name: name.title() for name in TABLES if name != "release_revision"}
 ONE = uuid.UUID(int=1)
 
 
@@ -84,22 +81,13 @@ async def test_the_triggers_allow_what_the_tables_allow(sql: asyncpg.Connection)
 
 
 def shown(table: str) -> list[tuple[str, ...]]:
-    """Return the rows of the page's table."""
-    text = PAGE.read_text("utf-8")
-    section = re.search(rf"^## {TITLES[table]}$(.*?)^## ", text, re.MULTILINE | re.DOTALL)
-    assert section is not None
-    rows = [tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in section[1].splitlines() if "|" in line]
-    return rows[2:]
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_the_page_shows_the_table(table: str) -> None:
-    moves = {(str(before), str(after)) for before, targets in TABLES[table].items() for after in targets}
-    assert sorted(row[:2] for row in shown(table)) == sorted(moves)
+    """Return the rows of the manual's table."""
+    rows = [line.strip("|").split("|") for line in state.blocks()[table].splitlines()[2:]]
+    return [tuple(cell.strip() for cell in row) for row in rows]
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name != "release_revision"])
-async def test_each_move_becomes_the_event_that_the_page_names(sql: asyncpg.Connection, table: str) -> None:
+async def test_each_move_becomes_the_event_that_the_manual_names(sql: asyncpg.Connection, table: str) -> None:
     for before, after, event in shown(table):
         attempt = sql.transaction()
         await attempt.start()

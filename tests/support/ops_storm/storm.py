@@ -47,6 +47,11 @@ async def storm(client: Client, path: Path, *, seed: int, steps: int = 8) -> Fou
             await client.applications.deploy(name, written, units=chance.randrange(1, 3), anywhere=True)
         await _rest(client)
         await client.applications.relate("tiny:db", "vault:db")
+        await _rest(client)
+        # Whatever else is drawn: a secret has another revision, which its readers are told of.
+        asked = await client.applications.run("vault/leader", "rotate", length=9)
+        await client.applications.finished(asked.id, timeout_seconds=DEADLINE_SECONDS)
+        await _rest(client)
         for _ in range(steps):
             with contextlib.suppress(errors.Error):
                 await chance.choice(_requests(client, chance))()

@@ -25,6 +25,7 @@ from support.unit_chaos.storm import Scene, Storm, broken
 from support.unit_chaos.witness import Witness
 from tinkwell import client
 from tinkwell.core.unit.invariant import gather
+from tinkwell.server.secret import keys
 
 # The machines that each state directory serves, and how many agents share it. The last one is for units on none.
 SITES: Sequence[tuple[int, int]] = ((1, 2), (1, 1), (0, 1))
@@ -69,10 +70,17 @@ class _Run:
 
     async def run(self) -> Result[Kind]:
         await self._cluster.start()
+        sealing = self._options.directory / "secret.keys"
+        keys.create(sealing)
         try:
             options = self._options
             async with (
-                stage.serving(options.directory, self._cluster.url, lease_seconds=options.lease_seconds) as servers,
+                stage.serving(
+                    options.directory,
+                    self._cluster.url,
+                    lease_seconds=options.lease_seconds,
+                    more={"TINKWELL_SECRET_KEYS": str(sealing), "TINKWELL_ALLOW_EXEC": "true"},
+                ) as servers,
                 self._connected(servers) as connected,
             ):
                 for machine in self._machines:

@@ -1,4 +1,4 @@
-"""The charm of all applications, whose scripts fail now and then, and operators who ask for whatever there is."""
+"""The charm of scripts, which fail now and then, and operators who ask for whatever there is of all applications."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from support.unit_chaos import of_ops
 from tinkwell import client
 from tinkwell.client import errors
 from tinkwell.core.charm import package
@@ -80,6 +81,8 @@ class Operator:
         self._chance = chance
         self._pause_seconds = pause_seconds
         self._charms = (charm(1), charm(2))
+        self._charms_of_ops = (of_ops.charm(1), of_ops.charm(2))
+        self._others = of_ops.Requests(connected, chance=chance, namespace=namespace)
 
     async def run(self) -> None:
         """Ask until cancelled."""
@@ -94,12 +97,12 @@ class Operator:
         try:
             async with asyncio.timeout(_CALL_SECONDS):
                 await make()
+        except (errors.Internal, errors.CharmRefused) as error:
+            self.complaints.append(f"{make.__name__}: {error}")
         except SENSELESS:
             self.refused += 1
-        except errors.Internal as error:
-            self.complaints.append(f"{make.__name__}: {error}")
-        except (errors.Error, TimeoutError):
-            self.asked["without an answer"] += 1
+        except (errors.Error, TimeoutError) as error:
+            self.asked[f"without an answer ({type(error).__name__})"] += 1
         else:
             self.asked[make.__name__.removeprefix("_")] += 1
 
@@ -122,6 +125,7 @@ class Operator:
             if application.life is Life.ALIVE:
                 with contextlib.suppress(*SENSELESS):
                     await self._applications.remove(application.name, namespace=self._namespace)
+        await self._others.clear()
         await self.settle()
         return not found
 
@@ -144,26 +148,31 @@ class Operator:
             self._resolve: 6,
             self._skip: 1,
             self._request: 2,
+            **self._others.weights(),
         }
 
     async def _deploy(self) -> None:
-        profile = self._chance.choice([Profile.LITERAL, Profile.JUJU])
-        units = self._chance.randint(1, 2)
+        name, is_literal = self._name(), self._chance.random() < 0.5
+        # One of ops has no choice.
+        profile: dict[str, Any] = (
+            {} if name in of_ops.NAMES else {"profile": Profile.LITERAL if is_literal else Profile.JUJU}
+        )
         await self._applications.deploy(
-            self._name(),
-            self._charms[0],
-            units=units,
-            profile=profile,
-            **self._place(),
+            name,
+            self._charms_for(name)[0],
+            units=self._chance.randint(1, 2),
+            **profile,
+            **self._place(name),
             storage={"data": 1},
             namespace=self._namespace,
         )
 
     async def _add_unit(self) -> None:
         name = self._name()
-        if (await self._applications.get(name, namespace=self._namespace)).units < MAX_UNITS:
+        most = of_ops.MAX_UNITS if name in of_ops.NAMES else MAX_UNITS
+        if (await self._applications.get(name, namespace=self._namespace)).units < most:
             await self._applications.add_units(
-                name, 1, **self._place(), storage={"data": self._chance.randint(0, 1)}, namespace=self._namespace
+                name, 1, **self._place(name), storage={"data": self._chance.randint(0, 1)}, namespace=self._namespace
             )
 
     async def _remove_unit(self) -> None:
@@ -190,7 +199,8 @@ class Operator:
         )
 
     async def _refresh(self) -> None:
-        await self._applications.refresh(self._name(), self._chance.choice(self._charms), namespace=self._namespace)
+        name = self._name()
+        await self._applications.refresh(name, self._chance.choice(self._charms_for(name)), namespace=self._namespace)
 
     async def _attach(self) -> None:
         detached = [each.name async for each in self._applications.storages(namespace=self._namespace) if not each.unit]
@@ -224,8 +234,13 @@ class Operator:
     def _name(self) -> str:
         return self._chance.choice(NAMES)
 
-    def _place(self) -> dict[str, Any]:
-        """Choose where units are to be: anywhere, on a machine, or where the server puts them."""
-        return self._chance.choice(
-            [{"anywhere": True}, {"machines": [self._chance.choice(self._machines)]}, {}],
-        )
+    def _charms_for(self, name: str) -> Sequence[bytes]:
+        return self._charms_of_ops if name in of_ops.NAMES else self._charms
+
+    def _place(self, name: str) -> dict[str, Any]:
+        """Choose where units are to be: on a machine, where the server puts them, or anywhere.
+
+        What ops keeps is on the disk of who runs it, and does not go with a unit to another machine.
+        """
+        places: list[dict[str, Any]] = [{"machines": [self._chance.choice(self._machines)]}, {}]
+        return self._chance.choice(places if name in of_ops.NAMES else [*places, {"anywhere": True}])

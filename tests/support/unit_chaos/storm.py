@@ -15,6 +15,7 @@ from support.chaos.injury import Injuries
 from support.chaos.server import Server
 from support.chaos.worker import Site
 from support.history.record import Violation
+from support.unit_chaos import counted
 from support.unit_chaos.fault import Faults, Kind
 from support.unit_chaos.scenario import Operator
 from support.unit_chaos.witness import TYPES, Witness
@@ -48,7 +49,8 @@ class Scene:
 class Storm:
     """One storm, all by its `chance`, in a namespace that nobody else uses.
 
-    `settled_seconds` is how long it took after the last fault until everything was at rest.
+    `settled_seconds` is how long it took after the last fault until everything was at rest. `units_counted` are those
+    of charms of ops that were there then, and `dispatches_counted` the events and tasks that they have counted.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Storm:
         faults = Faults(injuries, scene.sites, chance=_derived(chance))
         self.deck = Deck(kinds, faults.inject, chance=_derived(chance), seconds=seconds, rounds=rounds)
         self.settled_seconds = 0.0
+        self.units_counted = self.dispatches_counted = 0
         self.namespace = namespace or "default"
         self._scene = scene
         self._first = len(scene.witness.events)
@@ -79,11 +82,18 @@ class Storm:
         began = asyncio.get_running_loop().time()
         is_at_rest = await self._rest()
         self.settled_seconds = asyncio.get_running_loop().time() - began
-        return self._judged("it", is_at_rest)
+        return self._judged("it", is_at_rest) + (await self._count() if is_at_rest else [])
 
     async def clear(self) -> list[Violation]:
         """Remove all that the storm has left; returns what the log shows to be wrong once it is gone."""
         return self._judged("the removal of all of it", await self._rest(is_removing=True))
+
+    async def _count(self) -> list[Violation]:
+        """Return what of charms of ops disagrees with the log."""
+        scene = self._scene
+        found = await counted.judge(scene.cluster.url, scene.sites, scene.witness.events, self.namespace)
+        self.units_counted, self.dispatches_counted = found.units, found.dispatches
+        return [*found.violations]
 
     def _judged(self, what: str, is_at_rest: bool) -> list[Violation]:
         found = []

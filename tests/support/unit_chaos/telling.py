@@ -26,13 +26,17 @@ def storms(found: Sequence[Storm], kinds: Sequence[Kind]) -> Iterator[str]:
     refused = sum(storm.operator.refused for storm in found)
     yield f"storms     {len(found)}"
     yield f"requests   {asked.total()}: {report.counted(asked)}; {refused} more made no sense"
+    counted = sum(storm.units_counted for storm in found), sum(storm.dispatches_counted for storm in found)
+    yield f"of ops     {counted[0]} units were left, and have counted {counted[1]} events and tasks"
     yield f"settled    {settled[len(settled) // 2]:.0f} s after the last fault (median), {settled[-1]:.0f} s at most"
 
 
 def log(events: Sequence[Event]) -> Iterator[str]:
     """Tell what the log has of them."""
     ends = Counter(str(each.event_type) for each in events if each.resource_type is ResourceType.UNIT_EVENT)
+    tasks = Counter(str(each.event_type) for each in events if each.resource_type is ResourceType.TASK)
     yield f"events     {ends[EventType.UNIT_EVENT_COMMITTED]} committed; {report.counted(ends)}"
+    yield f"tasks      {report.counted(tasks)}"
     yield f"log        {len(events)} events seen by Watch"
 
 

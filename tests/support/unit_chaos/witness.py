@@ -10,6 +10,8 @@ TYPES = (
     ResourceType.UNIT_EVENT,
     ResourceType.RELATION,
     ResourceType.STORAGE,
+    ResourceType.SECRET,
+    ResourceType.TASK,
 )
 
 
@@ -25,7 +27,7 @@ class Witness:
 
     async def run(self) -> None:
         """Read until cancelled."""
-        watch = self._client.applications.watch(resource_types=TYPES, from_revision=1)
+        watch = self._client.events.watch(resource_types=TYPES, from_revision=1)
         async with watch as events:
             async for event in events:
                 self.events.append(event)

@@ -213,6 +213,9 @@ class Reader:
 
     def _endpoint(self, path: str, name: str, role: Role, value: JsonValue) -> Endpoint:
         if isinstance(value, str):
+            if self._default_kind is CharmKind.OPS:
+                # It would be taken, and fail at each of its events before its charm hears of it.
+                self._checks.refuse(path, f"is {parse.show(value)} alone; ops reads {{interface: NAME}}: write that")
             value = {"interface": value}
         members = self._open(path, value, ENDPOINT)
         if name.startswith("juju-"):

@@ -1,7 +1,7 @@
 """The states of releases, revisions, operations, nodes and steps: which may follow which.
 
 This is the whole of it. `transition` decides when a move is due, and makes none that is not here; triggers of the
-database refuse all others, whoever writes; `docs/explanation/release.md` shows the same tables.
+database refuse all others, whoever writes; `docs/reference/states.md` shows the same tables.
 """
 
 from collections.abc import Mapping

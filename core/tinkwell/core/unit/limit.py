@@ -17,9 +17,15 @@ MEMBERS_PER_RELATION = 2_000
 EVENTS_PER_UNIT = 1_000
 TOOL_CALLS_PER_ATTEMPT = 10_000
 TOOL_INPUT_BYTES = 4 << 20
+# What the end of an event or a task may have in all, which is the most that the server takes at once.
+COMMIT_BYTES = 4 << 20
 SECRET_KEYS = 64
 SECRET_BYTES = 1 << 20
 SECRET_LABEL_CHARACTERS = 100
+# Of a unit, an application, or the users of a namespace.
+SECRETS_PER_OWNER = 1_000
+# That are kept at once; those that nobody reads are removed by the owner, who is told of them.
+REVISIONS_PER_SECRET = 1_000
 TASK_RESULT_BYTES = 1 << 20
 TASK_LOG_LINES = 1_000
 # How many of its ended tasks a unit keeps.

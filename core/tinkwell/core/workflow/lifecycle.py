@@ -1,7 +1,7 @@
 """The states of workflows and actions: who may move one to which other, and the event that this becomes.
 
 This is the whole of it. `tinkwell.core.workflow.transition` decides when a step is due, and takes none that is not
-here; a trigger of the database refuses all others, whoever writes; `docs/reference/workflow.md` shows the same tables.
+here; a trigger of the database refuses all others, whoever writes; `docs/reference/states.md` shows the same tables.
 """
 
 from collections.abc import Mapping, Sequence

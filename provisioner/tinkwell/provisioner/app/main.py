@@ -116,6 +116,7 @@ async def run(settings: Settings) -> None:
         runtime = await open_runtime(settings, directory)
         claims = run_claim.ClaimFolder(directory)
         try:
+            await asyncio.to_thread(directory.note_runtime, runtime.name)
             actor = f"provisioner@{socket.gethostname()}"
             async with client.connect(settings.server, token=settings.token, tls=settings.tls, actor=actor) as server:
                 logger.info(

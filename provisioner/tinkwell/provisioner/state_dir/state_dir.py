@@ -1,7 +1,8 @@
 """The state directory: what the provisioners of one machine keep between their lives, and share.
 
     STATE_DIR/
-      lock, lock.1, …                     the slots; each is held by the one provisioner that lives in it
+      lock, lock.1, …                     the slots; each is held by the one provisioner that lives in it, and names its
+                                          runtime
       opening                             held for the moment in which somebody takes a slot, or asks who lives
       instance                            an id that marks the containers started from here
       claims/KIND@OWNER@RUN.ATTEMPT       which slot watches a run; see `run_claim`
@@ -80,6 +81,25 @@ class StateDir:
                     raise
         except OSError as error:
             raise StateError(f"the state directory {path} cannot be used: {error.strerror}") from error
+
+    def note_runtime(self, name: str) -> None:
+        """Say which runtime is used from here. Raises `StateError` where others who live here have another one.
+
+        They would take each other's runs over, and could do nothing with them.
+        """
+        with _opening(self.path):
+            for slot in range(SLOTS):
+                if slot == self.slot or not _is_held(self.path, slot):
+                    continue
+                # Who has only just begun has said nothing yet, and finds what is said here.
+                other = self.lock_file(slot).read_text("ascii")
+                if other not in ("", name):
+                    raise StateError(
+                        f"another provisioner uses the state directory {self.path} with the runtime {other}, and this "
+                        f"one has {name}: give it the same --runtime, or another --state-dir"
+                    )
+            os.truncate(self._lock, 0)
+            os.pwrite(self._lock, name.encode("ascii"), 0)
 
     @property
     def owner(self) -> str:
@@ -320,6 +340,7 @@ def _take_slot(path: Path) -> tuple[int, int]:
             if not isinstance(error, BlockingIOError):
                 raise
         else:
+            os.truncate(lock, 0)
             return slot, lock
     raise StateError(f"{SLOTS} provisioners use the state directory {path}, and no more can; give this one its own")
 

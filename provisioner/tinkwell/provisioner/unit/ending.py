@@ -7,8 +7,11 @@ import asyncio
 import logging
 
 from tinkwell.client import errors, retry
+from tinkwell.client.unit.agent import worker
 from tinkwell.client.unit.agent.grant import Grant, NoEvent
 from tinkwell.client.unit.agent.outcome import Outcome
+from tinkwell.core.unit.effect import NO_EFFECTS, TaskOutcome
+from tinkwell.core.unit.kinds import TaskState
 from tinkwell.provisioner.unit import granted
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host
@@ -16,6 +19,7 @@ from tinkwell.provisioner.unit.host import Host
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE = 1_000
+_STOPS = "its agent stops"
 # An agent that stops takes so long at most to say so of each event that runs.
 HAND_BACK_SECONDS = 2.0
 # What the end of an attempt is answered where the event has ended otherwise, or is to be heard again.
@@ -95,19 +99,38 @@ async def fail(host: Host, given: Granted, why: str, *, is_lost: bool = False) -
 async def hand_back(host: Host, given: Granted) -> None:
     """Say that an attempt was ended because this agent stops, unless its outcome is on the disk. It is tried once.
 
-    A task is not made again, whatever has ended it.
+    A task is not made again, whatever has ended it: it has FAILED. What could not be told is on the disk for who
+    follows.
     """
     grant = given.grant
-    if grant.task is not None or await asyncio.to_thread(host.outcomes.find, grant.unit_id) is not None:
+    if await asyncio.to_thread(host.outcomes.find, grant.unit_id) is not None:
         return
     await asyncio.to_thread(host.folders.unit(grant.unit_id).state.restore)
     try:
         async with asyncio.timeout(HAND_BACK_SECONDS):
             token = await host.lease.token()
-            await host.api.fail(token, grant.event.id, grant.event.attempt, "its agent stops", is_handed_back=True)
-    except (TimeoutError, errors.Error) as error:
+            if grant.task is not None:
+                await _fail_task(host, grant, token)
+                return
+            await host.api.fail(token, grant.event.id, grant.event.attempt, _STOPS, is_handed_back=True)
+    except (TimeoutError, errors.Error, OSError) as error:
         # It is lost then, as where nobody could say so.
-        logger.info("an event is not handed back", extra={"event": grant.event.id, "cause": str(error)})
+        logger.info("an attempt is not handed back", extra={"event": grant.event.id, "cause": str(error)})
+
+
+async def _fail_task(host: Host, grant: Grant, token: int) -> None:
+    failed = TaskOutcome(state=TaskState.FAILED, message=_STOPS)
+    outcome = Outcome(
+        unit_id=grant.unit_id,
+        event_id=grant.event.id,
+        attempt=grant.event.attempt,
+        lease_token=token,
+        effects=worker.encode(NO_EFFECTS),
+        task=failed,
+    )
+    await asyncio.to_thread(host.outcomes.keep, outcome)
+    await host.api.commit(token, outcome.event_id, outcome.attempt, outcome.effects, is_last=True, task=failed)
+    await asyncio.to_thread(host.outcomes.drop, grant.unit_id)
 
 
 def _held(following: Grant | NoEvent, asked_at: float) -> Granted | NoEvent:

@@ -6,7 +6,7 @@ A report is made under the lease, and repeated until the server answers. It may 
     an end       the action is over (cancelled, say), and its run is not needed; or it is another's by now
 
 Where a refused end may have a hook, its run is left, and the next look decides. The states are in
-`docs/reference/workflow.md`.
+`docs/reference/states.md`.
 """
 
 import asyncio

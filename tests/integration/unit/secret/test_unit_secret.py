@@ -23,10 +23,23 @@ from support.application_site import refusal
 from tinkwell.api.v1 import application_service_pb2 as pb
 from tinkwell.api.v1 import secret_service_pb2 as secret_pb
 from tinkwell.api.v1 import unit_service_pb2 as unit_pb
+from tinkwell.core.unit import limit
 from tinkwell.core.unit.kinds import Rotation
 
 CONTENT = {"password": "kanarienvogel-1"}
 NEW = {"password": "kanarienvogel-2"}
+# Secrets of pg/0 and of pg: so many of each.
+_FILL = """
+    INSERT INTO secret (namespace, name, application_id, unit_id, owner)
+    SELECT u.namespace, lpad(n || CASE WHEN is_own THEN 'u' ELSE 'a' END, 20, '0'), u.application_id,
+           CASE WHEN is_own THEN u.id END, CASE WHEN is_own THEN u.name ELSE 'pg' END
+      FROM unit u, generate_series(1, $1::int) n, unnest(ARRAY[true, false]) is_own WHERE u.name = 'pg/0'
+"""
+_REVISE = """
+    WITH more AS (INSERT INTO secret_revision (secret_id, revision)
+                  SELECT s.id, n FROM secret s, generate_series(2, $1::int) n)
+    UPDATE secret SET latest = $1::int
+"""
 PAST = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -254,6 +267,51 @@ async def test_a_label_for_what_others_own_goes_from_one_to_another_in_one_event
     await stage.do("web/0", track(1, label="old"), track(1, name=SECOND, label="db"))
     await stage.do("web/0", track(1, name=SECOND, label="next"), track(1, label="db"))
     assert await stage.read("web/0", label="db") == CONTENT
+
+
+async def test_a_unit_and_an_application_own_so_many_secrets_at_most(stage: Stage) -> None:
+    await stage.site.sql.execute(_FILL, limit.SECRETS_PER_OWNER - 1)
+    term = (await stage.site.apps.GetApplication(pb.GetApplicationRequest(name="pg"))).term
+    for is_application, owner in ((False, "pg/0"), (True, "pg")):
+        first, second = (add(each, is_application=is_application) for each in (FIRST, SECOND))
+        told = await stage.refused("pg/0", first, second, term=term)
+        sentence = f"{owner} would own 1,001 secrets; at most 1,000 may be: remove some, or keep more keys in one"
+        assert told == {"effects.secrets": sentence}
+        # One that goes makes room for another one.
+        await stage.do("pg/0", first, term=term)
+        await stage.do("pg/0", remove(), second, term=term)
+        await stage.do("pg/0", remove(name=SECOND), term=term)
+
+
+async def test_a_secret_has_so_many_revisions_at_most(stage: Stage) -> None:
+    await stage.do("pg/0", add())
+    await stage.site.sql.execute(_REVISE, limit.REVISIONS_PER_SECRET)
+    told = await stage.refused("pg/0", change(content=NEW))
+    assert told == {
+        "effects.secrets": f"secret {FIRST} would have more than 1,000 revisions, which is the most; "
+        "remove those that nobody reads, as secret-remove tells"
+    }
+    await stage.do("pg/0", change(content=NEW), remove(1))
+    found = await stage.site.secrets.GetSecret(secret_pb.GetSecretRequest(name=FIRST))
+    assert (found.latest, len(found.revisions)) == (limit.REVISIONS_PER_SECRET + 1, limit.REVISIONS_PER_SECRET)
+
+
+async def test_who_does_not_lead_in_its_grant_s_term_labels_no_secret_of_its_application(stage: Stage) -> None:
+    term = (await stage.site.apps.GetApplication(pb.GetApplicationRequest(name="pg"))).term
+    await stage.do("pg/0", add(is_application=True), term=term)
+    sentence = "only the unit that leads its application may change its secrets"
+    assert await stage.refused("pg/0", track(0, label="mine")) == {"effects.secrets[0].id": sentence}
+    await stage.do("pg/0", track(0, label="mine"), term=term)
+    assert (await stage.site.secrets.GetSecret(secret_pb.GetSecretRequest(name=FIRST))).label == "mine"
+    # Its term is over, and nobody has followed it.
+    await stage.begin("pg/0")
+    await stage.site.sql.execute("UPDATE application SET leader_until = clock_timestamp() - interval '1 s'")
+    effects = {"secrets": [track(0, label="late")], "term": term}
+    request = stage.agent.ending(stage.ids["pg/0"], effects=effects)
+    assert (await refusal(stage.site.units.CommitEvent(request))).reason == "NOT_LEADER"
+    # Another unit has a label of its own for it.
+    await stage.do("pg/1", track(1, label="theirs"))
+    assert (await stage.site.secrets.GetSecret(secret_pb.GetSecretRequest(name=FIRST))).label == "mine"
 
 
 async def test_an_edit_without_a_word_is_refused(stage: Stage) -> None:

@@ -7,6 +7,7 @@ from integration.unit.secret.conftest import FIRST, Stage, add, track
 from support.application_site import refusal
 from tinkwell.api.v1 import application_service_pb2 as app_pb
 from tinkwell.api.v1 import secret_service_pb2 as pb
+from tinkwell.core.unit import limit
 
 CONTENT = {"token": "kanarienvogel-user"}
 NEW = {"token": "kanarienvogel-newer"}
@@ -62,6 +63,26 @@ async def test_a_repeated_request_changes_nothing_and_a_label_is_taken_once(stag
     again = await stage.site.secrets.GrantSecret(pb.GrantSecretRequest(name="token", application="web"))
     repeated = await stage.site.secrets.GrantSecret(pb.GrantSecretRequest(name="token", application="web"))
     assert again == repeated
+
+
+async def test_users_have_so_many_secrets_at_most_and_each_so_many_revisions(stage: Stage) -> None:
+    made = await create(stage)
+    await stage.site.sql.execute(
+        "INSERT INTO secret (namespace, name)"
+        " SELECT 'default', lpad(n::text, 20, '0') FROM generate_series(2, $1::int) n",
+        limit.SECRETS_PER_OWNER,
+    )
+    told = await refusal(create(stage, "another"))
+    sentence = "the users of namespace default have 1,000 secrets already; remove some, or keep more keys in one"
+    assert (told.reason, told.message) == ("LIMIT_REACHED", sentence)
+    await stage.site.sql.execute(
+        "INSERT INTO secret_revision (secret_id, revision) SELECT $1::text::uuid, n FROM generate_series(2, $2::int) n",
+        made.id,
+        limit.REVISIONS_PER_SECRET,
+    )
+    told = await refusal(stage.site.secrets.UpdateSecret(pb.UpdateSecretRequest(name="token", content=CONTENT)))
+    sentence = f"secret {made.name} has 1,000 revisions already; remove those that nobody reads"
+    assert (told.reason, told.message) == ("LIMIT_REACHED", sentence)
 
 
 async def test_what_belongs_to_a_charm_is_changed_by_that_alone(stage: Stage) -> None:

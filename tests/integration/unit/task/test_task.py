@@ -246,7 +246,11 @@ async def test_a_repeated_request_changes_nothing(stage: Stage) -> None:
     task_id = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a77"
     first, second = await stage.run(id=task_id), await stage.run(id=task_id)
     assert first == second
-    assert (await refusal(stage.run("backup", id=task_id, parameters='{"level": 1}'))).reason == "ALREADY_EXISTS"
+    assert await stage.run(id=task_id, timeout_seconds=3600) == first
+    told = await refusal(stage.run(id=task_id, parameters='{"level": 1}'))
+    assert (told.reason, "other parameters" in told.message) == ("ALREADY_EXISTS", True)
+    told = await refusal(stage.run(id=task_id, timeout_seconds=7))
+    assert (told.reason, "another timeout_seconds" in told.message) == ("ALREADY_EXISTS", True)
 
 
 async def test_the_leader_is_asked_by_that_name_and_commands_run_where_they_are_allowed(stage: Stage) -> None:

@@ -76,6 +76,13 @@ def refused(files: dict[str, str]) -> list[str]:
     return [f"{violation.field}: {violation.description}" for violation in caught.value.violations]
 
 
+def test_an_interface_alone_is_refused_where_ops_is_to_read_it() -> None:
+    manifest = "name: web\nsummary: a\nprovides: {site: http}\nrequires: {db: {interface: sql}}\n"
+    told = 'metadata.yaml.provides.site: line 3, column 12: is "http" alone; ops reads {interface: NAME}: write that'
+    assert refused({"metadata.yaml": manifest}) == [told]
+    assert read("name: web\nkind: scripts\nprovides: {site: http}\n").endpoints["site"].interface == "http"
+
+
 def test_all_fields_are_read() -> None:
     assert read(FULL) == Manifest(
         name="web",

@@ -42,6 +42,22 @@ def test_each_provisioner_has_a_slot_of_its_own_and_who_comes_back_the_first_fre
             assert (again.slot, again.owner) == (0, owner)
 
 
+def test_all_who_live_there_at_once_have_one_runtime(tmp_path: Path) -> None:
+    with opened(tmp_path) as first, opened(tmp_path) as second, opened(tmp_path) as third:
+        first.note_runtime("docker")
+        with pytest.raises(state_dir.StateError) as refused:
+            second.note_runtime("process")
+        assert str(refused.value) == (
+            f"another provisioner uses the state directory {tmp_path} with the runtime docker, and this one has "
+            "process: give it the same --runtime, or another --state-dir"
+        )
+        third.note_runtime("docker")
+    # Who comes after them may have another one.
+    with opened(tmp_path) as directory, opened(tmp_path) as another:
+        another.note_runtime("process")
+        directory.note_runtime("process")
+
+
 def test_there_is_an_end_to_the_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_dir, "SLOTS", 2)
     message = r"2 provisioners use the state directory .* give this one its own"

@@ -306,6 +306,29 @@ async def test_a_bag_that_is_not_for_the_unit_is_refused(tmp_path: Path) -> None
     assert _said(server) == ["ERROR permission denied: the bag of pg/9 is not for web/0"]
 
 
+async def test_a_secret_that_is_not_for_the_unit_is_refused(tmp_path: Path) -> None:
+    server = UnitServer(["install"], {"install": f"secret-get secret:{'a' * 20} 2>&1; true"})
+    await _run(server, tmp_path)
+    assert _said(server) == [f'ERROR secret "{"a" * 20}" not found']
+
+
+async def test_a_storage_is_left_where_nobody_says_whether_it_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Silent(UnitServer):
+        async def storages_in(self, namespace: str) -> frozenset[str]:
+            raise errors.PermissionDenied("agents may not")
+
+    server = Silent(["install"], {"install": "touch $(storage-get -s data/0 location)/file"})
+    server.storages = {"data/0": True}
+    async with _agent(server, tmp_path):
+        await eventually(lambda: server.is_over)
+        server.remove()
+        await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
+    assert "a storage is left, though its unit is gone" in caplog.text
+    assert (tmp_path / "units/storages/default/data-0/file").exists()
+
+
 async def test_a_second_agent_waits_for_the_end_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -101,16 +101,26 @@ async def test_one_that_is_late_is_ended(tmp_path: Path) -> None:
     assert (outcome.state, outcome.message) == (TaskState.TIMEOUT, "it took longer than 1 s, and was ended")
 
 
-async def test_one_whose_agent_has_stopped_is_ended_and_not_run_again(tmp_path: Path) -> None:
+async def test_one_whose_agent_stops_has_failed_at_once(tmp_path: Path) -> None:
     server, task = _server(HANGS)
     async with _agent(server, tmp_path):
         await eventually(lambda: bool(_runs(tmp_path)), deadline_seconds=DEADLINE_SECONDS)
+    outcome, _ = server.state.ended[task]
+    assert (outcome.state, outcome.message) == (TaskState.FAILED, "its agent stops")
     assert not _lives(_runs(tmp_path)[0])
+    assert list((tmp_path / "outcomes").iterdir()) == []
+
+
+async def test_one_whose_agent_stops_without_an_answer_is_told_of_by_who_follows(tmp_path: Path) -> None:
+    server, task = _server(HANGS)
+    async with _agent(server, tmp_path):
+        await eventually(lambda: bool(_runs(tmp_path)), deadline_seconds=DEADLINE_SECONDS)
+        server.errors["commit"] = [errors.Unavailable("it is away")]
+    assert task not in server.state.ended
     async with _agent(server, tmp_path):
         await _is_over(server)
-    outcome, _ = server.state.ended[task]
-    assert (outcome.state, outcome.message) == (TaskState.FAILED, "its agent was lost")
     assert len(_runs(tmp_path)) == 1
+    assert server.state.ended[task][0].state is TaskState.FAILED
 
 
 async def test_one_whose_end_is_refused_is_not_run_again(tmp_path: Path) -> None:

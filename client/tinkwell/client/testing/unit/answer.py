@@ -14,6 +14,7 @@ from tinkwell.core.charm import config
 from tinkwell.core.unit import name
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
 from tinkwell.core.unit.resolver import explanation
+from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 from tinkwell.core.unit.world import Application, Relation, Running, Storage, Task
 from tinkwell.core.unit.world import Unit as WorldUnit
@@ -124,19 +125,10 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
     """Write an event of a unit."""
     told, stamp = source.event, room.stamp(source.id)
     unit_ = room.world.units[source.unit]
-    application_ = room.world.applications[unit_.application]
-    before = room.events[source.unit].get(source.ordinal - 1)
-    cause = explanation.cause(
-        told,
-        unit=source.unit,
-        application_id=application_.id,
-        is_of_upgrade=before is not None and before.event.kind is EventKind.UPGRADE_CHARM,
-        actor=source.actor,
-    )
     target = pb.UnitEvent(
         id=source.id,
         namespace=room.namespace,
-        application_id=application_.id,
+        application_id=room.world.applications[unit_.application].id,
         unit_id=unit_.id,
         version=stamp.version,
         unit=source.unit,
@@ -146,7 +138,9 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
         attempt=source.attempt,
         state=message.EVENT_STATES.number(source.state),
         phase=message.PHASES.number(source.phase),
+        relation=_event_relation(room, told),
         storage=told.storage,
+        secret=_event_secret(room, source),
         is_mirrored=told.is_mirrored,
         is_echo=told.is_echo,
         seen=pb.UnitEventSeen(config=told.seen.config, charm=told.seen.charm, term=told.seen.term, bag=told.seen.bag),
@@ -157,25 +151,51 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
         deferred=source.deferred,
         consumed=source.consumed,
     )
+    _explain(room, source, target)
+    _stamp(target, stamp.created_at, stamp.updated_at)
+    _time(room, source, target)
+    return target
+
+
+def _event_relation(room: Room, told: UnitEvent) -> pb.UnitEventRelation | None:
+    if not told.relation:
+        return None
+    relation_ = room.world.relations.get(told.relation)
+    return pb.UnitEventRelation(
+        number=told.relation,
+        endpoint=told.endpoint,
+        is_peer=relation_ is not None and relation_.is_peer,
+        application=told.application,
+        unit=told.unit,
+        departing_unit=told.departing_unit,
+    )
+
+
+def _event_secret(room: Room, source: Running) -> pb.UnitEventSecret | None:
+    told = source.event
+    if not told.secret:
+        return None
+    owner = room.world.units.get(source.unit)
+    label = secret.label_of(room, owner, told.secret) if owner is not None else ""
+    return pb.UnitEventSecret(id=told.secret, label=label, revision=told.revision)
+
+
+def _explain(room: Room, source: Running, target: pb.UnitEvent) -> None:
+    """Write why there is an event."""
+    before = room.events[source.unit].get(source.ordinal - 1)
+    cause = explanation.cause(
+        source.event,
+        unit=source.unit,
+        application_id=target.application_id,
+        is_of_upgrade=before is not None and before.event.kind is EventKind.UPGRADE_CHARM,
+        actor=source.actor,
+    )
     for key, value in cause.items():
         setattr(target.cause, key, value)
-    _stamp(target, stamp.created_at, stamp.updated_at)
-    if told.relation:
-        relation_ = room.world.relations.get(told.relation)
-        target.relation.CopyFrom(
-            pb.UnitEventRelation(
-                number=told.relation,
-                endpoint=told.endpoint,
-                is_peer=relation_ is not None and relation_.is_peer,
-                application=told.application,
-                unit=told.unit,
-                departing_unit=told.departing_unit,
-            )
-        )
-    if told.secret:
-        owner = room.world.units.get(source.unit)
-        label = secret.label_of(room, owner, told.secret) if owner is not None else ""
-        target.secret.CopyFrom(pb.UnitEventSecret(id=told.secret, label=label, revision=told.revision))
+
+
+def _time(room: Room, source: Running, target: pb.UnitEvent) -> None:
+    """Write when an event has begun and ended, and when it is tried again."""
     retry_at = room.retry_at.get(source.unit) if source.state is EventState.ERROR else None
     for field, moment in (
         ("started_at", room.started.get(source.id)),
@@ -184,7 +204,6 @@ def event(room: Room, source: Running) -> pb.UnitEvent:
     ):
         if moment is not None:
             getattr(target, field).FromDatetime(moment)
-    return target
 
 
 def relation(room: Room, source: Relation, *, with_bags: bool = False) -> pb.Relation:

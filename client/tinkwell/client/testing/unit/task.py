@@ -12,7 +12,7 @@ from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.unit import limit, name
 from tinkwell.core.unit.effect import TaskOutcome
 from tinkwell.core.unit.kinds import TaskState
-from tinkwell.core.unit.world import Task
+from tinkwell.core.unit.world import Task, Unit
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonObject
 
@@ -29,21 +29,42 @@ class Tasks:
         """Ask a unit to run an action or a command."""
         for room in self._book.rooms.values():
             if request.id in room.world.tasks:
-                return room, _as_before(room.world.tasks[request.id], request)
+                return room, self._as_before(room, room.world.tasks[request.id], request)
         if bool(request.action) == bool(request.arguments):
             text = "name an action, or give the arguments of a command, and not both"
             raise errors.InvalidField.of("action", text)
         room = self._book.room(request.namespace)
         unit = room.unit(self._unit(room, request.unit))
-        parameters: JsonObject = {}
-        if request.action:
-            digest = unit.code or room.world.applications[unit.application].charm.digest
-            found = action.find(self._book.charm(digest).manifest.actions, request.action, field="action")
-            given = document.parse_json_object("parameters", request.parameters or "{}")
-            parameters = action.complete(found, given, field="parameters")
-        made = self._ask(room, unit.name, request, parameters)
+        made = self._ask(room, unit.name, request, self._parameters(room, unit, request))
         room.tell()
         return room, room.world.tasks[made]
+
+    def _parameters(self, room: Room, unit: Unit, request: pb.RunTaskRequest) -> JsonObject:
+        if not request.action:
+            return {}
+        digest = unit.code or room.world.applications[unit.application].charm.digest
+        found = action.find(self._book.charm(digest).manifest.actions, request.action, field="action")
+        given = document.parse_json_object("parameters", request.parameters or "{}")
+        return action.complete(found, given, field="parameters")
+
+    def _timeout_seconds(self, room: Room, request: pb.RunTaskRequest) -> int:
+        return request.timeout_seconds or self._book.namespaces[room.namespace].event_timeout_seconds
+
+    def _as_before(self, room: Room, former: Task, request: pb.RunTaskRequest) -> Task:
+        wanted = {
+            "another unit": request.unit in (former.unit, f"{name.application_of(former.unit)}/{_LEADER}")
+            and self._book.room(request.namespace) is room,
+            "another action": request.action == former.name,
+            "other arguments": tuple(request.arguments) == former.arguments,
+            "another timeout_seconds": self._timeout_seconds(room, request) == former.timeout_seconds,
+        }
+        other = [what for what, is_same in wanted.items() if not is_same]
+        if not other and self._parameters(room, room.unit(former.unit), request) != former.parameters:
+            other = ["other parameters"]
+        if other:
+            taken_by = f"a task of {former.unit} with {other[0]}"
+            raise errors.AlreadyExists("id", request.id, taken_by=taken_by, advice="leave the id out")
+        return former
 
     def _ask(self, room: Room, unit: str, request: pb.RunTaskRequest, parameters: JsonObject) -> str:
         key = f"task {unit} {room.next_task}"
@@ -54,7 +75,7 @@ class Tasks:
                 request.action,
                 parameters,
                 arguments=request.arguments,
-                timeout_seconds=request.timeout_seconds or self._book.namespaces[room.namespace].event_timeout_seconds,
+                timeout_seconds=self._timeout_seconds(room, request),
                 actor="test",
             )
         finally:
@@ -148,10 +169,3 @@ def append(room: Room, task_id: str, number: int, lines: list[str]) -> None:
     kept = room.task_lines.setdefault(task_id, {})
     for index, line in enumerate(lines):
         kept.setdefault(number + index, line)
-
-
-def _as_before(former: Task, request: pb.RunTaskRequest) -> Task:
-    is_unit = request.unit in (former.unit, f"{name.application_of(former.unit)}/{_LEADER}")
-    if not is_unit or (former.name, former.arguments) != (request.action, tuple(request.arguments)):
-        raise errors.AlreadyExists("id", request.id, taken_by=f"a task of {former.unit}", advice="leave the id out")
-    return former

@@ -12,8 +12,18 @@ from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.unit.model import OpenPort
 from tinkwell.client.value import field, shape
 from tinkwell.client.value.enumeration import Enumeration
+from tinkwell.core.unit import limit
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice, TaskOutcome
 from tinkwell.core.unit.kinds import Owner
+
+# What may be large of what an event leaves, and what people call it.
+_LARGE = {
+    "secrets": "secrets",
+    "bags": "bags of relations",
+    "state": "the unit's state",
+    "deferred": "deferred notices",
+    "consumed": "notices that were heard",
+}
 
 REASONS = Enumeration(NoEventReason, unit_service_pb2.NoEventReason, "NO_EVENT_REASON")
 
@@ -93,6 +103,24 @@ def to_outcome(source: TaskOutcome | None) -> pb.TaskOutcome | None:
         return None
     return field.build(
         pb.TaskOutcome, state=task.STATES.number(source.state), result=source.result, message=source.message
+    )
+
+
+def check_size(request: pb.CommitEventRequest) -> None:
+    """Refuse what the server does not take for its size, and say what is the largest of it.
+
+    Raises `errors.InvalidField`, whose text has sizes alone.
+    """
+    size = request.ByteSize()
+    if size <= limit.COMMIT_BYTES:
+        return
+    sizes = {text: sum(each.ByteSize() for each in getattr(request.effects, name)) for name, text in _LARGE.items()}
+    sizes["the task's result"] = len(request.task.result.encode())
+    largest = max(sizes, key=lambda text: sizes[text])
+    raise errors.InvalidField.of(
+        "effects",
+        f"are too large: {size:,} bytes in all, and at most {limit.COMMIT_BYTES:,} may be; {largest} have "
+        f"{sizes[largest]:,} of them, so write them in more than one event, or less of them",
     )
 
 

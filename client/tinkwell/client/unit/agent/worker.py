@@ -95,7 +95,7 @@ class UnitClient:
             following = await client.units.commit(lease.token, grant.event.id, grant.event.attempt, effects)
 
         A repetition changes nothing. Raises `CommitRefused` where the unit may not have one of the effects: the event
-        has failed then.
+        has failed then. What is larger than 4 MiB is not sent: it raises `InvalidField`, and the event runs on.
         """
         request = field.build(
             pb.CommitEventRequest,
@@ -108,6 +108,7 @@ class UnitClient:
             is_last=is_last,
             task=effect_message.to_outcome(task),
         )
+        effect_message.check_size(request)
         answer = await self._caller.unary(self._stub.CommitEvent, request, may_repeat=True)
         return effect_message.following(answer.next)
 

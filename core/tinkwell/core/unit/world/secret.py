@@ -219,10 +219,13 @@ def writes_application(state: State, unit: Unit, edits: Sequence[effect.SecretEf
         if isinstance(edit, effect.SecretAdd):
             if edit.is_application:
                 return True
-        elif not isinstance(edit, effect.SecretTrack):
-            known = state.secrets.get(edit.id)
-            if known is not None and known.owner == unit.application:
-                return True
+            continue
+        known = state.secrets.get(edit.id)
+        if known is None or known.owner != unit.application:
+            continue
+        # A unit that does not lead has a label of its own for it, as every reader has.
+        if not isinstance(edit, effect.SecretTrack) or (edit.label is not None and _is_owner(state, known, unit)):
+            return True
     return False
 
 
@@ -256,10 +259,14 @@ def write(state: State, unit: Unit, edits: Sequence[effect.SecretEffect]) -> dic
     return tracked
 
 
+def _is_owner(state: State, secret: Secret, unit: Unit) -> bool:
+    return is_owner(secret, unit, leads=state.applications[unit.application].leader == unit.name)
+
+
 def _label(state: State, unit: Unit, name: str, label: str) -> None:
     """Give a secret its reader's label; what its owner says is its own."""
     secret = state.secrets.get(name)
-    if secret is not None and secret.owner in (unit.name, unit.application):
+    if secret is not None and _is_owner(state, secret, unit):
         secret.label = label
         log.write_secret(state, secret)
     else:

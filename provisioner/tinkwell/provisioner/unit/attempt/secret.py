@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinkwell.core import errors
-from tinkwell.core.unit import effect
+from tinkwell.core.unit import effect, limit
 from tinkwell.core.unit import secret as rules
 from tinkwell.core.unit.kinds import Rotation
 from tinkwell.provisioner.unit.attempt.given import Given, Grant, Secret
@@ -74,6 +74,8 @@ class Secrets:
             raise Refused(f"permission denied: {self._given.unit} is not the leader")
         content, label = _content(change.content), _label(change.label or "")
         owner = self._given.application if is_application else self._given.unit
+        if sum(each.owner == owner for each in self.owned) >= limit.SECRETS_PER_OWNER:
+            raise Refused(f"{owner} has {limit.SECRETS_PER_OWNER:,} secrets, which is the most: remove some first")
         self._check_label(label, owner)
         secret = rules.new_id(os.urandom(rules.ID_BYTES))
         self._known[secret] = Secret(
@@ -106,6 +108,12 @@ class Secrets:
         """Change a secret, with content to a new revision. Raises `Refused`, and then does nothing."""
         secret = self.own(name)
         content = _content(change.content) if change.content else None
+        is_new = content is not None and secret.id not in self._written
+        if is_new and len(secret.revisions) >= limit.REVISIONS_PER_SECRET:
+            raise Refused(
+                f'secret "{name}" has {limit.REVISIONS_PER_SECRET:,} revisions, which is the most: '
+                "remove those that nobody reads first"
+            )
         if change.label is not None and _label(change.label) != secret.label:
             self._check_label(change.label, secret.owner)
         said: dict[str, Any] = {
@@ -116,7 +124,7 @@ class Secrets:
         }
         made = {name: value for name, value in said.items() if value is not None}
         if content is not None:
-            if secret.id not in self._written:
+            if is_new:
                 made |= {"latest": secret.latest + 1, "revisions": (*secret.revisions, secret.latest + 1)}
             self._written[secret.id] = content
         self._known[secret.id] = dataclasses.replace(secret, **made)

@@ -11,6 +11,8 @@ from tinkwell.server.unit.store.agent import overdue as store
 
 # An agent is given so long to end its attempt itself, and to say so.
 GRACE_SECONDS = 30.0
+# The others come with the next round.
+_AT_ONCE = 100
 
 
 class Overdue:
@@ -20,8 +22,9 @@ class Overdue:
         self._database = database
 
     async def end_all(self, *, actor: str) -> None:
-        """End all that are late; what their agents tell of them afterwards is refused."""
-        for unit_id, event_id in await store.find(self._database.fetch, late_seconds=GRACE_SECONDS):
+        """End those that are late, the latest first; what their agents tell of them afterwards is refused."""
+        found = await store.find(self._database.fetch, late_seconds=GRACE_SECONDS, most=_AT_ONCE)
+        for unit_id, event_id in found:
             await self._end(unit_id, event_id, actor=actor)
 
     async def _end(self, unit_id: str, event_id: str, *, actor: str) -> None:

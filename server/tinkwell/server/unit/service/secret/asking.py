@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tinkwell.core import errors
 from tinkwell.core.release import name as namespaces
+from tinkwell.core.unit import limit, secret
 from tinkwell.core.unit import name as names
-from tinkwell.core.unit import secret
 from tinkwell.core.value import check, parse
 from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.secret.service.operations import SecretService
@@ -59,7 +59,8 @@ class Secrets:
     async def create(self, new: New, *, actor: str) -> Secret:
         """Make a user's secret; a repeated request with the same id changes nothing.
 
-        Raises `errors.AlreadyExists` for a label that is taken, and `errors.SecretsDisabled`.
+        Raises `errors.AlreadyExists` for a label that is taken, `errors.LimitReached` where there are too many, and
+        `errors.SecretsDisabled`.
         """
         new = _checked(new)
         self._sealing.require()
@@ -72,6 +73,9 @@ class Secrets:
                 return former
             await namespace_store.ensure(transaction, new.namespace)
             await _check_label(transaction, new.namespace, new.label)
+            if await store.count(transaction, new.namespace) >= limit.SECRETS_PER_OWNER:
+                sentence = f"the users of namespace {new.namespace} have {limit.SECRETS_PER_OWNER:,} secrets already"
+                raise errors.LimitReached(f"{sentence}; remove some, or keep more keys in one")
             secret_id = await store.insert(
                 transaction,
                 secret_id=new.id,
@@ -115,6 +119,9 @@ class Secrets:
             transaction.changed = bool(content) or (label, description) != (None, None)
             if transaction.changed:
                 latest = found.latest + bool(content)
+                if content and len(found.revisions) >= limit.REVISIONS_PER_SECRET:
+                    sentence = f"secret {found.name} has {limit.REVISIONS_PER_SECRET:,} revisions already"
+                    raise errors.LimitReached(f"{sentence}; remove those that nobody reads")
                 await store.update(transaction, found.id, label=label, description=description, latest=latest)
                 if content:
                     await self._add_revision(transaction, found.id, latest, content)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tinkwell.core import errors
+from tinkwell.core.unit import limit, secret
 from tinkwell.core.unit import name as names
-from tinkwell.core.unit import secret
 from tinkwell.core.unit.effect import (
     Effects,
     SecretAdd,
@@ -22,7 +22,7 @@ from tinkwell.core.unit.effect import (
     SecretSet,
     SecretTrack,
 )
-from tinkwell.core.unit.kinds import EventKind, Membership, Rotation
+from tinkwell.core.unit.kinds import EventKind, Membership, Owner, Rotation
 from tinkwell.core.unit.ledger import Ledger
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import RelationView, View
@@ -126,7 +126,7 @@ def writes_secrets(given: Effects) -> bool:
     """
     if any(isinstance(each, SecretAdd) and each.is_application for each in given.secrets):
         return True
-    return given.term > 0 and any(not isinstance(each, SecretTrack) for each in given.secrets)
+    return given.term > 0 and any(not isinstance(each, SecretTrack) or each.label is not None for each in given.secrets)
 
 
 async def draft(transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects) -> Drafts:
@@ -144,7 +144,32 @@ async def draft(transaction: Transaction, checks: check.Checks, ground: Ground, 
     drafting = _Drafting(checks, ground, drafts, taken)
     for index, each in enumerate(given.secrets):
         drafting.do(parse.child("effects.secrets", index), each)
+    await _check_room(transaction, checks, ground, drafts)
     return Drafts(drafts)
+
+
+async def _check_room(
+    transaction: Transaction, checks: check.Checks, ground: Ground, drafts: Mapping[str, Draft]
+) -> None:
+    """Note which secrets would have too many revisions, and which owner too many secrets. The owners are locked."""
+    for each in drafts.values():
+        if each.content is not None and not each.is_removed and len(each.revisions) > limit.REVISIONS_PER_SECRET:
+            checks.refuse(
+                "effects.secrets",
+                f"secret {each.name} would have more than {limit.REVISIONS_PER_SECRET:,} revisions, which is the most; "
+                "remove those that nobody reads, as secret-remove tells",
+            )
+    for owner, name in ((Owner.UNIT, ground.view.unit), (Owner.APPLICATION, ground.view.application)):
+        own = [
+            each for each in drafts.values() if each.is_owned and each.is_application is (owner is Owner.APPLICATION)
+        ]
+        added = sum(each.stored is None and not each.is_removed for each in own)
+        if added:
+            gone = sum(each.stored is not None and each.is_removed for each in own)
+            count = await store.count(transaction, ground.unit_id, owner) + added - gone
+            if count > limit.SECRETS_PER_OWNER:
+                sentence = f"{name} would own {count:,} secrets; at most {limit.SECRETS_PER_OWNER:,} may be"
+                checks.refuse("effects.secrets", f"{sentence}: remove some, or keep more keys in one")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -169,10 +194,13 @@ class _Drafting:
                     self.checks.refuse(f"{field}.id", f"the unit owns no secret {parse.show(effect.id)}")
                     return
                 if found.is_application and not self.ground.leads:
-                    self.checks.refuse(f"{field}.id", "only the unit that leads its application may change its secrets")
+                    self._refuse_follower(field)
                     return
                 found.is_changed = True
                 self._change(field, found, effect)
+
+    def _refuse_follower(self, field: str) -> None:
+        self.checks.refuse(f"{field}.id", "only the unit that leads its application may change its secrets")
 
     def _add(self, field: str, effect: SecretAdd) -> None:
         checks = self.checks
@@ -267,6 +295,9 @@ class _Drafting:
         if effect.label is None:
             return
         if found.is_owned:
+            if found.is_application and not self.ground.leads:
+                self._refuse_follower(field)
+                return
             found.is_changed = True
             self._describe(f"{field}.track", found, effect.label, None)
             return

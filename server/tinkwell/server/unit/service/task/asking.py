@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 from collections.abc import AsyncGenerator, Sequence
 
 from tinkwell.core import errors
@@ -17,6 +18,7 @@ from tinkwell.server.unit.service.request import request as requests
 from tinkwell.server.unit.service.request.charms import Charms
 from tinkwell.server.unit.service.request.removing import missing
 from tinkwell.server.unit.store.request import application as applications
+from tinkwell.server.unit.store.request import namespace as namespaces_store
 from tinkwell.server.unit.store.request import unit
 from tinkwell.server.unit.store.task import asking as store
 from tinkwell.server.unit.store.task.row import Task
@@ -65,7 +67,7 @@ class Tasks:
         async def work(transaction: Transaction) -> Task:
             if asked.id and (former := await store.find(transaction.fetch, asked.id)) is not None:
                 transaction.changed = False
-                return _as_before(former, asked)
+                return await self._as_before(transaction, former, asked)
             unit_id = await self._lock(transaction, asked)
             if await store.count_pending(transaction, unit_id) >= MAX_PENDING:
                 raise errors.LimitReached(f"{MAX_PENDING:,} tasks of the unit wait already; wait, or cancel some")
@@ -169,11 +171,33 @@ class Tasks:
             raise errors.IllegalTransition(f"unit {name}", "it is being removed, and gets no more tasks")
         return locked.id
 
-    async def _parameters(self, transaction: Transaction, unit_id: str, asked: Asked) -> str:
+    async def _as_before(self, transaction: Transaction, former: Task, asked: Asked) -> Task:
+        """Return a task that was asked for before. Raises `errors.AlreadyExists` for one that was asked otherwise."""
+        settings = await namespaces_store.find(transaction.fetch, asked.namespace)
+        timeout_seconds = asked.timeout_seconds or (settings.event_timeout_seconds if settings is not None else 0)
+        wanted = {
+            "another unit": asked.unit in (former.unit, f"{names.application_of(former.unit)}/{LEADER}")
+            and asked.namespace == former.namespace,
+            "another action": asked.action == former.name,
+            "other arguments": tuple(asked.arguments) == tuple(former.arguments),
+            "another timeout_seconds": timeout_seconds == former.timeout_seconds,
+        }
+        other = [what for what, is_same in wanted.items() if not is_same]
+        if not other and not asked.arguments:
+            parameters = await self._parameters(transaction, former.unit_id, asked, charm=former.charm)
+            other = [] if json.loads(parameters) == json.loads(former.parameters) else ["other parameters"]
+        if other:
+            raise errors.AlreadyExists(
+                "id", asked.id, taken_by=f"a task of {former.unit} with {other[0]}", advice="leave the id out"
+            )
+        return former
+
+    async def _parameters(self, transaction: Transaction, unit_id: str, asked: Asked, *, charm: str = "") -> str:
+        """Complete the parameters as a charm says it, by its digest; that of the unit where none is given."""
         if asked.arguments:
             return "{}"
-        charm = await self._charms.find(await unit.code(transaction, unit_id), transaction.fetch)
-        found = action.find(charm.manifest.actions, asked.action, field="action")
+        known = await self._charms.find(charm or await unit.code(transaction, unit_id), transaction.fetch)
+        found = action.find(known.manifest.actions, asked.action, field="action")
         given = document.parse_json_object("parameters", asked.parameters or "{}", max_bytes=limit.CONFIG_BYTES)
         return document.dump_json(action.complete(found, given, field="parameters"))
 
@@ -207,16 +231,3 @@ def _check_arguments(checks: check.Checks, arguments: Sequence[str]) -> None:
             checks.refuse(parse.child("arguments", index), "holds the character U+0000, which no program takes")
     if sum(len(text.encode(errors="surrogatepass")) for text in arguments) > _MAX_ARGUMENT_BYTES:
         checks.refuse("arguments", f"are longer than {_MAX_ARGUMENT_BYTES:,} bytes in all; send a file otherwise")
-
-
-def _as_before(former: Task, asked: Asked) -> Task:
-    """Return a task that was asked for before. Raises `errors.AlreadyExists` for one that was asked otherwise."""
-    is_unit = asked.unit in (former.unit, f"{names.application_of(former.unit)}/{LEADER}")
-    same = (former.namespace, former.name, tuple(former.arguments)) == (
-        asked.namespace,
-        asked.action,
-        tuple(asked.arguments),
-    )
-    if not (is_unit and same):
-        raise errors.AlreadyExists("id", asked.id, taken_by=f"a task of {former.unit}", advice="leave the id out")
-    return former

@@ -9,10 +9,10 @@ FIND = """
       FROM unit_event e JOIN lease l ON l.token = e.lease_token
      WHERE e.state = 'RUNNING' AND l.expires_at > clock_timestamp()
        AND e.deadline_at < clock_timestamp() - make_interval(secs => $1)
-     ORDER BY e.unit_id
+     ORDER BY e.deadline_at LIMIT $2
 """
 
 
-async def find(fetch: Fetch, *, late_seconds: float) -> Sequence[tuple[str, str]]:
-    """Return units and events whose attempts are late by more than so many seconds."""
-    return [(row["unit_id"], row["id"]) for row in await fetch(FIND, late_seconds)]
+async def find(fetch: Fetch, *, late_seconds: float, most: int) -> Sequence[tuple[str, str]]:
+    """Return units and events whose attempts are late by more than so many seconds, the latest first."""
+    return [(row["unit_id"], row["id"]) for row in await fetch(FIND, late_seconds, most)]

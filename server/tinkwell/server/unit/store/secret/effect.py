@@ -8,7 +8,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinkwell.core.unit.kinds import Rotation
+from tinkwell.core.unit.kinds import Owner, Rotation
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.delivery.look_again import look_again
 from tinkwell.server.unit.store.secret import rotation as rotations
@@ -37,6 +37,13 @@ LABELS = """
     SELECT s.name, '', k.label FROM secret_reader k JOIN secret s ON s.id = k.secret_id
      WHERE k.unit_id = $1::text::uuid AND k.label <> ''
 """
+_COUNT = {
+    Owner.UNIT: "SELECT count(*) AS n FROM secret WHERE unit_id = $1::text::uuid",
+    Owner.APPLICATION: """
+        SELECT count(*) AS n FROM secret WHERE unit_id IS NULL
+           AND application_id = (SELECT application_id FROM unit WHERE id = $1::text::uuid)
+    """,
+}
 _INSERT = f"""
     INSERT INTO secret (namespace, name, application_id, unit_id, owner, label, description, rotation, rotates_at)
     SELECT u.namespace, $2, u.application_id, CASE WHEN NOT $3 THEN u.id END, CASE WHEN $3 THEN a.name ELSE u.name END,
@@ -128,6 +135,11 @@ async def lock(transaction: Transaction, unit_id: str, namespace: str, names: Se
 async def labels(transaction: Transaction, unit_id: str) -> Sequence[Label]:
     """Return the labels that are taken for a unit: its own, its application's, and those of what it reads."""
     return [Label(**dict(row)) for row in await transaction.fetch(LABELS, unit_id)]
+
+
+async def count(transaction: Transaction, unit_id: str, owner: Owner) -> int:
+    """Return how many secrets a unit owns, or its application."""
+    return int((await transaction.fetch(_COUNT[owner], unit_id))[0]["n"])
 
 
 async def insert(

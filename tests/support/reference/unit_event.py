@@ -1,17 +1,11 @@
-"""The tables of docs/reference/unit-events.md, made of the rules themselves.
-
-`make event-reference` writes them anew.
-"""
+"""The tables of docs/reference/unit-events.md, made of the rules themselves."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from tinkwell.core.unit.effect import BagEdit, Effects
 from tinkwell.core.unit.invariant import CHECKS
 from tinkwell.core.unit.kinds import EventKind, Owner, Profile
 from tinkwell.core.unit.world import Charm, Endpoint, Role, World
-
-PAGE = Path(__file__).parents[2] / "docs/reference/unit-events.md"
 
 # What each kind tells a unit. Which parts it has follows from the rules.
 _TELLS: Mapping[EventKind, str] = {
@@ -89,15 +83,6 @@ def blocks() -> dict[str, str]:
         "literal": "\n".join(_story(Profile.LITERAL)),
         "juju": "\n".join(_story(Profile.JUJU)),
     }
-
-
-def written(text: str) -> str:
-    """Return a page with its generated parts as they have to be."""
-    for name, block in blocks().items():
-        begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-        before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n{block}\n{end}{rest.partition(end)[2]}"
-    return text
 
 
 def _kinds() -> Iterator[str]:
@@ -190,12 +175,3 @@ def _step(world: World, unit: str) -> bool:
     edit = BagEdit(relation=1, owner=Owner.UNIT, edits={"touched": "yes"})
     world.commit(unit, Effects(bags=(edit,) if is_tick else ()))
     return True
-
-
-def main() -> None:
-    """Write the page anew."""
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

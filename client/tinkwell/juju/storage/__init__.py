@@ -1,0 +1,1 @@
+"""Storage of units, as Juju has it."""

@@ -1,0 +1,1 @@
+"""Actions and commands that units are asked to run, as Juju has them."""
