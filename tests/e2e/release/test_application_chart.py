@@ -74,6 +74,11 @@ def changed(outcome: Outcome) -> dict[str, str]:
     return {path: word for path, word in outcome.became.items() if ":" in path}
 
 
+async def everything(stack: Stack, outcome: Outcome) -> dict[str, tuple[str, list[str]]]:
+    """What became of each resource, and what its calls printed; for who reads of a failure."""
+    return {path: (word, await stack.printed(outcome.operation, path)) for path, word in changed(outcome).items()}
+
+
 async def statuses(client: Client) -> dict[str, tuple[str, str]]:
     return {each.name: (each.machine, each.status.message) async for each in client.applications.units()}
 
@@ -138,7 +143,7 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
     client, applications = stack.client, stack.client.applications
     values: dict[str, Any] = {"global": {"server": client.address}}
     installed = await stack.install("site", SITE, values, timeout_seconds=SECONDS)
-    assert installed.operation.state is State.SUCCEEDED, installed.became
+    assert installed.operation.state is State.SUCCEEDED, await everything(stack, installed)
     assert await statuses(client) == {"page/0": (FIRST, "1 on the page"), "text/0": (SECOND, "Hello, world!")}
     assert (await client.releases.get("site")).state is ReleaseState.DEPLOYED
 

@@ -174,7 +174,7 @@ async def test_what_cannot_be_is_told_with_the_server_s_sentence(stack: Stack) -
     )
     sentences = {
         "unknown": "does not exist",
-        "lost": "machines: no machine is called nowhere; tinkwell hardware list shows which there are",
+        "lost": "no machine has the hostname nowhere; give its id",
         "mistyped": "config.txt: the charm has no such option; did you mean text?",
         "outside": "charm: ../../charm is not below files/ of the chart",
         "pair": "one and other",
