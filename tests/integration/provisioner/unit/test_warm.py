@@ -19,7 +19,7 @@ from support import even_of_ops
 from support import server as server_support
 from support import warm as warm_support
 from support.server import Server
-from tinkwell.client import Client, connect
+from tinkwell.client import Client, connect, retry
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.core.unit.kinds import TaskState
 from tinkwell.provisioner.unit import agent
@@ -129,7 +129,11 @@ async def _play(client: Client, charm: Path, namespace: str, machine: str, sql: 
 
 
 async def _rest(client: Client, namespace: str) -> None:
-    await client.applications.settled(*APPLICATIONS, namespace=namespace, timeout_seconds=DEADLINE_SECONDS)
+    # On a loaded machine the database may be away for a moment, which is no matter of this test.
+    await retry.until_answered(
+        lambda: client.applications.settled(*APPLICATIONS, namespace=namespace, timeout_seconds=DEADLINE_SECONDS),
+        what="wait until units have settled",
+    )
 
 
 async def _rows(sql: asyncpg.Connection, namespace: str) -> dict[str, list[dict[str, object]]]:

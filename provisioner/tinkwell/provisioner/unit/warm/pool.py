@@ -171,7 +171,7 @@ class Pool:
             return
         finally:
             place.is_starting = False
-        logger.info("a fork server begins", extra={"charm": key.digest, "process": server.name})
+        logger.info("a fork server begins", extra={"charm": key.digest, "server": server.name})
         if self._places.get(key) is place:
             place.server = server
         else:

@@ -23,8 +23,9 @@ WHO = "import os\nprint(os.getppid())\n"
 
 
 @pytest.fixture(autouse=True)
-def pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have pauses end by no clock, however slow the machine is."""
+def pause(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Have pauses end by no clock, however slow the machine is, and all lines of the log be written."""
+    caplog.set_level(logging.INFO)
     monkeypatch.setattr(pools, "FIRST_PAUSE_SECONDS", 3600.0)
 
 
