@@ -50,7 +50,8 @@ class Shell:
         """Run a command line; return its exit code and all that it prints. What it leaves behind goes on."""
         for shown, real in self.ids.items():
             line = line.replace(shown, real)
-        output = self.folder.parent / "output"
+        # What an earlier command has left running still writes into the file of that one.
+        output = self.folder.parent / f"output-{len(self._groups)}"
         with output.open("w+b") as file:
             started = await asyncio.create_subprocess_exec(
                 "bash",
@@ -145,6 +146,8 @@ async def _serving(line: str, shell: Shell) -> AsyncIterator[str]:
     async with process.running(*arguments, log=log, environment=shell.environment, folder=shell.folder) as dev:
         ready = await dev.line(_READY, deadline_seconds=60)
         shell.environment |= _addresses(ready)
+        # Before that, commands tell of a provisioner that is missing.
+        await dev.line("a lease is acquired", deadline_seconds=60)
         yield ready[0]
 
 

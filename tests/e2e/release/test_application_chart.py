@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -73,6 +74,11 @@ def changed(outcome: Outcome) -> dict[str, str]:
     return {path: word for path, word in outcome.became.items() if ":" in path}
 
 
+async def everything(stack: Stack, outcome: Outcome) -> dict[str, tuple[str, list[str]]]:
+    """What became of each resource, and what its calls printed; for who reads of a failure."""
+    return {path: (word, await stack.printed(outcome.operation, path)) for path, word in changed(outcome).items()}
+
+
 async def statuses(client: Client) -> dict[str, tuple[str, str]]:
     return {each.name: (each.machine, each.status.message) async for each in client.applications.units()}
 
@@ -137,7 +143,7 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
     client, applications = stack.client, stack.client.applications
     values: dict[str, Any] = {"global": {"server": client.address}}
     installed = await stack.install("site", SITE, values, timeout_seconds=SECONDS)
-    assert installed.operation.state is State.SUCCEEDED, installed.became
+    assert installed.operation.state is State.SUCCEEDED, await everything(stack, installed)
     assert await statuses(client) == {"page/0": (FIRST, "1 on the page"), "text/0": (SECOND, "Hello, world!")}
     assert (await client.releases.get("site")).state is ReleaseState.DEPLOYED
 
@@ -177,7 +183,9 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
     broken = edited(tmp_path / "broken", lambda _: "#!/bin/sh\nexit 3\n")
     failed = await stack.upgrade("site", broken, timeout_seconds=SECONDS, atomic=True)
     assert failed.operation.state is State.FAILED
-    assert "config-changed failed once: exit 3" in "\n".join(await stack.printed(failed.operation, "site.text:units"))
+    printed = "\n".join(await stack.printed(failed.operation, "site.text:units"))
+    # It may have been tried again by itself before somebody waited for it.
+    assert re.search(r"config-changed failed (once|\d+ times): exit 3", printed)
     assert (await client.releases.get("site")).state is ReleaseState.DEPLOYED
     assert await statuses(client) == there
 
@@ -226,6 +234,5 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
             f"site.{name}:units removed",
             "UNINSTALL ends",
         )
-    are_in_order(
-        parts["UPGRADE"], "text/0 upgrade-charm", "text/1 start", "site.text:units ready", "site:relation ready"
-    )
+    chain = ("text/0 upgrade-charm", "text/0 config-changed", "text/0 start")
+    are_in_order(parts["UPGRADE"], *chain, "site.text:units ready", "site:relation ready")

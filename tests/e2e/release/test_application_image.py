@@ -1,6 +1,7 @@
 """The images for applications and their relations: units of charms are part of a release like anything else."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ async def application(stack: Stack, name: str, charm: bytes, **config: Any) -> d
 
 def relation(stack: Stack, first: str, second: str, *after: str) -> dict[str, Any]:
     config = {"server": stack.client.address, "first": first, "second": second}
-    return {"type": "tinkwell-resource/tinkwell-relation:v1", "config": config, "dependencies": list(after)}
+    needed = {each: each for each in after}
+    return {"type": "tinkwell-resource/tinkwell-relation:v1", "config": config, "dependencies": needed}
 
 
 async def apply(stack: Stack, **resources: Any) -> Outcome:
@@ -89,7 +91,7 @@ async def test_an_application_is_deployed_left_alone_mended_and_removed(stack: S
     assert (installed.operation.state, installed.actions("it")) == (State.SUCCEEDED, ["deploy", "wait"])
     state = await stack.state("r", "it")
     assert (state["units"], state["config"], state["status"]) == (2, {"text": "a", "times": 3}, "active")
-    assert state["machines"] == ["anywhere", "anywhere"]
+    assert state["machines"] == ["anywhere"]
     assert (await apply(stack, it=wanted)).became == {"it": "unchanged"}
 
     # Somebody changes everything by hand: the charm, an option, one that the release leaves alone, and the units.
@@ -136,7 +138,8 @@ async def test_a_unit_that_fails_fails_the_release_by_its_message_and_atomic_tak
     failed = await stack.apply("r", {"resources": {"it": wanted}}, timeout_seconds=SECONDS, atomic=True)
     assert failed.operation.state is State.FAILED
     assert failed.broken("it").name == "wait"
-    assert "text/0 #3 config-changed failed once: exit 1" in await said(stack, failed, "it")
+    # It may have been tried again by itself before somebody waited for it.
+    assert re.search(r"text/0 #3 config-changed failed (once|\d+ times): exit 1", await said(stack, failed, "it"))
     # Atomic, so what was made is removed again, though an event of the unit has failed.
     ended = await stack.client.releases.operation(failed.operation.id)
     assert ended.state is State.FAILED
@@ -171,7 +174,7 @@ async def test_what_cannot_be_is_told_with_the_server_s_sentence(stack: Stack) -
     )
     sentences = {
         "unknown": "does not exist",
-        "lost": "machines: no machine is called nowhere; tinkwell hardware list shows which there are",
+        "lost": "no machine has the hostname nowhere; give its id",
         "mistyped": "config.txt: the charm has no such option; did you mean text?",
         "outside": "charm: ../../charm is not below files/ of the chart",
         "pair": "one and other",

@@ -55,7 +55,7 @@ def test_ends_that_do_not_fit_are_refused(related: jubilant.Juju) -> None:
     assert "site:backup" in stage.error_of(caught)
     with pytest.raises(jubilant.CLIError) as caught:
         related.integrate("site", "nothing")
-    assert 'application "nothing" not found' in stage.error_of(caught)
+    assert "nothing" in stage.error_of(caught)
 
 
 def test_a_relation_is_ended_and_can_be_made_anew(related: jubilant.Juju) -> None:

@@ -211,7 +211,7 @@ def test_trust_looks_for_the_application_alone(deployed: Site) -> None:
     assert deployed.juju.fails("trust", "gone") == 'ERROR application "gone" not found\n'
 
 
-@pytest.mark.parametrize("command", ["expose", "ssh", "offer", "consume", "bootstrap", "add-machine", "wait-for"])
+@pytest.mark.parametrize("command", ["expose", "scp", "offer", "consume", "bootstrap", "add-machine", "wait-for"])
 def test_what_is_not_there_says_why(juju: JujuLine, command: str) -> None:
     refused = juju.fails(command, "--anything", "x", code=2)
     assert refused.startswith(f"ERROR juju {command} is not supported: ")

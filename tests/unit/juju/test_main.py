@@ -79,3 +79,8 @@ def test_an_error_is_one_sentence(error: Exception, text: str, capsys: pytest.Ca
 def test_what_stands_under_a_name_that_there_is_not_is_not_found() -> None:
     error = errors.NotFound("", details=errors.Details(resource_type="UNIT", resource_id="web/0"))
     assert failure.describe(error) == 'unit "web/0" not found'
+
+
+def test_a_secret_that_there_is_not_is_named_without_its_namespace() -> None:
+    error = errors.NotFound("", details=errors.Details(resource_type="SECRET", resource_id="api of namespace shop"))
+    assert failure.describe(error) == 'secret "api" not found'

@@ -56,7 +56,9 @@ def describe(error: Exception) -> str:
 
     match error:
         case errors.NotFound() if error.resource_type and error.resource_id:
-            return f'{_kind(error.resource_type)} "{error.resource_id}" not found'
+            # Names of secrets come with those of their namespaces, which Juju leaves out: a command has one model.
+            name = error.resource_id.partition(" of namespace ")[0]
+            return f'{_kind(error.resource_type)} "{name}" not found'
         case errors.Unauthenticated():
             return f"{error.message}; set TINKWELL_TOKEN to a token of the server"
         case errors.Unavailable() if not error.reason:
