@@ -35,11 +35,15 @@ dev: $(RUNTIME) ## Run everything on this machine until Ctrl-C
 
 .PHONY: test
 test: $(CONTRIBUTOR) ## Run the test suite
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+.PHONY: test-thorough
+test-thorough: $(CONTRIBUTOR) ## Run the cases that `make test` leaves out: more seeds, larger explorations
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder -m thorough $(ARGS)
 
 .PHONY: coverage
 coverage: $(CONTRIBUTOR) ## Run the test suite and say which lines it reaches; takes three times as long
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: bench
 bench: $(BENCH) ## Run the benchmarks and write docs/explanation/benchmarks.md; ARGS="--scale quick" only shows that they work

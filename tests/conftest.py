@@ -1,6 +1,7 @@
 """Fixtures for everybody: a cluster, a fresh database, a server over it, and a client of that server."""
 
 import asyncio
+import gc
 import inspect
 import logging
 import os
@@ -117,6 +118,23 @@ def pytest_configure() -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Run three processes on two processors: tests of real processes wait for about as long as they compute."""
     return max(1, len(os.sched_getaffinity(0)) * 3 // 2)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked `thorough`, unless `-m` speaks of it, and begin with files that take long: one that
+    begins last is waited for while all other processors rest.
+    """
+    if "thorough" not in config.option.markexpr:
+        left = [item for item in items if item.get_closest_marker("thorough") is not None]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
+    long = {item.path for item in items if item.get_closest_marker("slow") is not None}
+    items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests, more than ten thousand, and all modules out of what is looked through for garbage."""
+    gc.freeze()
 
 
 # What tests may need that is not everywhere.

@@ -12,6 +12,7 @@ from unit.core.release.test_chart_walk import Rule, check_order, inside, reverse
 from unit.core.release_chart_plan import chart as made
 from unit.core.release_chart_plan import draw_charts, draw_life, existing
 
+from support.thorough import few
 from tinkwell.core.release import walk
 from tinkwell.core.release.graph import build
 from tinkwell.core.release.graph.life import Life
@@ -91,7 +92,7 @@ def check(plan: Plan, kept: list[Rule], rendered: RenderedManifest, chance: rand
 
 
 @pytest.mark.parametrize("wait", Wait)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", few(SEEDS, 3))
 def test_events_and_hooks_come_around_all_that_is_in_their_chart(seed: int, wait: Wait) -> None:
     chance = random.Random(seed)
     for _ in range(CASES):

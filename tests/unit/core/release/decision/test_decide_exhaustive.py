@@ -79,7 +79,7 @@ def test_one_becomes_ready_late() -> None:
     assert explore(first) == ENDS
 
 
-@pytest.mark.parametrize("accept_lost", [True, False])
+@pytest.mark.parametrize("accept_lost", [True, pytest.param(False, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("of", [plan(install("db")), plan(remove("old"))], ids=["install", "remove"])
 def test_an_owner_dies_and_another_takes_over(of: Plan, accept_lost: bool) -> None:
     assert explore(begin(of, crashes=1, accept_lost=accept_lost)) == ENDS
@@ -91,7 +91,7 @@ LED = plan(
 )
 
 
-@pytest.mark.parametrize("crashes", [0, 1])
+@pytest.mark.parametrize("crashes", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_an_event_and_its_hook_come_first(crashes: int) -> None:
     first = begin(plan(*LED.nodes, install("db", "h@pre-install")) if not crashes else LED, crashes=crashes)
     first.answers = ("valid", "absent") if crashes else ("valid",)
@@ -103,6 +103,6 @@ def test_a_hook_of_a_removal_is_brought_about() -> None:
     assert explore(begin(plan(remove("old"), after), crashes=0)) == ENDS
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_owners_die_one_after_the_other() -> None:
     assert explore(begin(plan(remove("old")), crashes=2)) == ENDS

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from unit.provisioner.release.expression.asking import RELEASE
 
 from tinkwell.core import errors
@@ -12,6 +13,7 @@ from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 from tinkwell.provisioner.release.expression.evaluate import Expressions
 from tinkwell.provisioner.release.expression.naming import ManifestNames
+from tinkwell.sandbox.limit import Limits
 
 FIELD = "resources.web.config.attack"
 UNSAFE = " is not allowed"
@@ -134,9 +136,11 @@ ATTACKS = {
 }
 
 
-@pytest.fixture
+# One child for all attacks, as in a provisioner: to start one takes longer than most attacks.
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def expressions() -> AsyncIterator[Expressions]:
-    async with Expressions() as made:
+    # An attack is to end by its processor time, for which a busy machine may take a minute.
+    async with Expressions(limits=Limits(wall_seconds=100)) as made:
         yield made
 
 
@@ -152,6 +156,7 @@ def variables(**others: JsonValue) -> JsonObject:
     return {"zones": ["a", "b", "c"], **others}
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_an_attack_is_one_clear_error_and_the_next_call_works(expressions: Expressions, name: str) -> None:
     text, said = ATTACKS[name]
@@ -170,6 +175,7 @@ async def test_an_attack_is_one_clear_error_and_the_next_call_works(expressions:
     assert rendered.manifest.resources["web"].config == {"zones": ["a", "b", "c"]}
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("text", "value"),
     [
