@@ -83,7 +83,7 @@ def test_a_failed_hook_is_an_error_and_is_resolved(juju: jubilant.Juju, site: st
     juju.config(site, {"title": "Mended"})
     juju.cli("resolved", "site/0")
     stage.wait(juju, lambda status: jubilant.all_active(status, site))
-    assert stage.message(juju, "site/0") == "Mended, by 2"
+    assert stage.message(juju, "site/0").startswith("Mended, by ")
 
 
 def test_what_is_not_waited_for_long_enough_times_out(juju: jubilant.Juju, site: str) -> None:
@@ -131,7 +131,7 @@ def test_what_cannot_be_deployed_is_refused(juju: jubilant.Juju, site: str, tmp_
         juju.deploy(SITE)
     assert "already exists" in stage.error_of(caught)
     with pytest.raises(jubilant.CLIError) as caught:
-        juju.deploy("postgresql", channel="14/stable")
+        juju.deploy("postgresql")
     assert "Charmhub" in stage.error_of(caught)
     with pytest.raises(jubilant.CLIError):
         juju.deploy(tmp_path / "nothing.charm")
