@@ -121,7 +121,8 @@ class Pool:
             logger.warning("an event begins cold, for its fork server fails", extra=fields)
             self._give_up(place, server)
             return None
-        place.pause.reset()
+        if server.is_proven:
+            place.pause.reset()
         return child
 
     def retain(self, digests: Iterable[str], *, changed: Path) -> None:
