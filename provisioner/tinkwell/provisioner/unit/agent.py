@@ -33,7 +33,7 @@ from tinkwell.provisioner.unit.tool import installation
 from tinkwell.provisioner.unit.tool.command import table
 from tinkwell.provisioner.unit.tool.desk import Desk
 from tinkwell.provisioner.unit.unit import Unit
-from tinkwell.provisioner.unit.warm.pool import Pool
+from tinkwell.provisioner.unit.warm import pool as pools
 
 logger = logging.getLogger(__name__)
 
@@ -89,9 +89,11 @@ class Agent:
         callers = {os.geteuid() if self.account is None else self.account.uid}
         desk = await stack.enter_async_context(Desk(folders.socket, callers).serving())
         pool = None
-        if not self.is_cold:
+        if self.is_cold:
+            await asyncio.to_thread(pools.end_former, folders.servers)
+        else:
             program = await asyncio.to_thread(installation.install_server, folders.tools)
-            pool = await stack.enter_async_context(Pool(folders.servers, program, self.account).serving())
+            pool = await stack.enter_async_context(pools.Pool(folders.servers, program, self.account).serving())
         return Host(
             api=self.api,
             storages=self.storages,

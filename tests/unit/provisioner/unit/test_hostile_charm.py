@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.waiting import eventually
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.core.charm.package import NewFile
 from tinkwell.core.unit import limit
+from tinkwell.provisioner.runtime.process import identity
 from tinkwell.provisioner.unit import agent, script
 
 DEADLINE_SECONDS = 60.0
@@ -138,3 +140,16 @@ async def test_a_state_that_is_no_file_any_more_fails_the_event(tmp_path: Path, 
     assert server.state.failures == [
         "the state of the charm is not as it should be: .unit-state.db is no plain file any more"
     ]
+
+
+@pytest.mark.parametrize("starts_cold", [True, False])
+async def test_an_agent_ends_the_fork_servers_that_a_dead_one_has_left(tmp_path: Path, starts_cold: bool) -> None:
+    left = await asyncio.create_subprocess_exec("sleep", "3600")
+    try:
+        (tmp_path / "units/servers").mkdir(parents=True)
+        (tmp_path / "units/servers/1").write_text(identity.of(left.pid))
+        async with _agent(_server(""), tmp_path, is_warm=not starts_cold):
+            assert await asyncio.wait_for(left.wait(), DEADLINE_SECONDS) == -signal.SIGKILL
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            left.kill()

@@ -82,7 +82,7 @@ class Pool:
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator["Pool"]:
         """Have servers until the block ends; those that a dead agent has left are ended. Raises `OSError`."""
-        await asyncio.to_thread(self._end_former)
+        await asyncio.to_thread(end_former, self._folder)
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -121,7 +121,8 @@ class Pool:
             logger.warning("an event begins cold, for its fork server fails", extra=fields)
             self._give_up(place, server)
             return None
-        place.pause.reset()
+        if server.is_proven:
+            place.pause.reset()
         return child
 
     def retain(self, digests: Iterable[str], *, changed: Path) -> None:
@@ -210,7 +211,9 @@ class Pool:
             logger.warning("a fork server does not end well", extra={"cause": str(error)})
         self._servers.discard(server)
 
-    def _end_former(self) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for record in self._folder.iterdir():
-            script.end_former(record)
+
+def end_former(folder: Path) -> None:
+    """End the servers that a dead agent has left, by their records. Raises `OSError`."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for record in folder.iterdir():
+        script.end_former(record)

@@ -55,7 +55,10 @@ class Order:
 
 
 class Server:
-    """A fork server. `children` says how many of its forks have not been reaped."""
+    """A fork server. `children` says how many of its forks have not been reaped.
+
+    `is_proven` once it has told how one of them has ended.
+    """
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -79,6 +82,7 @@ class Server:
             )
         self.name = identity.of(self._popen.pid)
         self.children = 0
+        self.is_proven = False
         self.is_dead = asyncio.Event()
         self._handle = os.pidfd_open(self._popen.pid)
         asyncio.get_running_loop().add_reader(self._handle, self._note_death)
@@ -124,7 +128,9 @@ class Server:
         with contextlib.suppress(Failed, ValueError):
             answer, *said = await self._ask((b"status", b"%d" % pid))
             if answer == b"ended" and said:
-                return int(said[0])
+                code = int(said[0])
+                self.is_proven = True
+                return code
         return None
 
     async def reap(self, pid: int) -> None:

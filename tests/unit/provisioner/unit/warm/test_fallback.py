@@ -160,6 +160,26 @@ async def test_an_event_that_runs_when_its_server_dies_is_lost_and_killed(tmp_pa
         await until_dead(int(stage.lines[0][1]))
 
 
+async def test_a_charm_that_kills_its_servers_has_them_less_and_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What it finds there otherwise is this process.
+    text = "import os\nif os.getppid() != {}:\n    os.kill(os.getppid(), 9)\n"
+    stage, pauses = Stage(tmp_path, text.format(os.getpid())), list[float]()
+    monkeypatch.setattr(pools, "FIRST_PAUSE_SECONDS", 100.0)
+    async with stage.serving():
+        for _ in range(3):
+            assert (await stage.run(stage.script())).signal == signal.SIGKILL
+            now = asyncio.get_running_loop().time()
+            assert await stage.run(stage.script()) == Ending()
+            (place,) = stage.pool._places.values()
+            pauses.append(place.next_try_at - now)
+            place.next_try_at = 0.0
+            await stage.warm()
+    assert pauses[1] >= 200.0
+    assert pauses[2] >= 400.0
+
+
 @pytest.mark.parametrize(
     "name, text",
     [("src/json.py", ""), ("lib/ops/__init__.py", OPS), ("src/sitecustomize.py", ""), ("lib/random/x.txt", "")],
