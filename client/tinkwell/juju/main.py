@@ -47,9 +47,21 @@ class Root(click.Group):
         return found if isinstance(found, int) else 0
 
 
+def _helped() -> None:
+    """Show the commands where none is named, as Juju does."""
+    context = click.get_current_context()
+    assert context is not None  # it would have raised
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
 main = Root(
     name="juju",
     params=option.shared(),
+    # Else it is an error, which is written as one.
+    no_args_is_help=False,
+    invoke_without_command=True,
+    callback=_helped,
     help="Drive Tinkwell as tests of charms drive Juju: a model is a namespace, the controller is the server.",
     epilog=(
         "The environment says where the server is, and how to reach it: TINKWELL_SERVER, TINKWELL_TOKEN, "

@@ -50,6 +50,20 @@ def test_help_lists_the_commands() -> None:
     assert all(name in result.stdout for name in table.COMMANDS)
 
 
+def test_a_timeout_of_nothing_is_refused(juju: JujuLine) -> None:
+    result = juju.run("models", env={"TINKWELL_TIMEOUT": "0s"})
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "ERROR TINKWELL_TIMEOUT: '0s' leaves no time for an answer; write it as 30s or 5m\n",
+    )
+
+
+def test_without_a_command_there_is_help() -> None:
+    result = CliRunner().invoke(main, [])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == CliRunner().invoke(main, ["--help"]).stdout
+
+
 def test_the_version_is_the_one_that_charms_are_told(juju: JujuLine) -> None:
     text = juju.ok("version").strip()
     assert text.startswith("3.6.9-tinkwell-")

@@ -3,6 +3,8 @@
 import pytest
 from unit.juju.stage import JujuLine, Site
 
+from tinkwell.juju.model import lifecycle
+
 
 def test_a_model_is_added_and_becomes_the_current_one(juju: JujuLine) -> None:
     assert juju.notes("add-model", "staging") == "Added 'staging' model on tinkwell for user 'admin'\n"
@@ -131,3 +133,38 @@ def test_the_default_is_current_again_after_the_end_of_the_current_model(juju: J
     juju.ok("add-model", "staging")
     juju.ok("destroy-model", "staging", "--no-prompt")
     assert juju.ok("switch") == "tinkwell:admin/default\n"
+
+
+def test_the_end_of_a_model_is_not_waited_for_for_ever_and_units_in_error_are_named(
+    deployed: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed.juju.ok("config", "web", "title=second")
+    deployed.fail("config-changed", "exit 1")
+    monkeypatch.setattr(lifecycle, "_PATIENCE_SECONDS", 1.0)
+    said = deployed.juju.fails("destroy-model", "default", "--no-prompt")
+    assert "Waiting for model to be removed, 2 error(s): web/0, web/1; 2 application(s), 3 unit(s)..." in said
+    assert "ERROR timed out waiting for the end of model default; what is in it goes on ending: " in said
+
+
+def test_who_cannot_answer_is_told_how_not_to_be_asked(deployed: Site) -> None:
+    said = deployed.juju.fails("destroy-model", "default", stdin="")
+    assert said.endswith("\nERROR aborted: nobody has answered; --no-prompt does not ask\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("secrets",),
+        ("storage",),
+        ("debug-log",),
+        ("operations",),
+        ("resolved", "--all"),
+        ("add-secret", "api", "token=x"),
+        ("model-config", "automatically-retry-hooks=false"),
+        ("show-unit", "web/0"),
+        ("run", "web/0", "backup"),
+    ],
+)
+def test_a_model_that_is_not_there_is_neither_empty_nor_made(juju: JujuLine, words: tuple[str, ...]) -> None:
+    assert juju.fails(words[0], "-m", "nowhere", *words[1:]) == 'ERROR model "nowhere" not found\n'
+    assert juju.json("models")["models"] == []

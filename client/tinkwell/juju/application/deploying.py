@@ -31,7 +31,6 @@ async def deploy(
 
     Its events have Juju's order, whatever charm it is. Without --to its units are on no machine: any agent takes them.
     """
-    await ctx.check_model()
     local = option.charm(charm, resources)
     application = name or local.name or (await ctx.client.applications.charm(charm)).name
     await _refuse_taken(ctx, application)

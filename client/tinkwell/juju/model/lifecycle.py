@@ -2,20 +2,19 @@
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
 
 import click
 
 from tinkwell.core.event.kinds import ResourceType
+from tinkwell.core.unit.kinds import EventState
 from tinkwell.juju.model import config
 from tinkwell.juju.shell import command, controller, duration, failure, model_name, removal, setting
 from tinkwell.juju.shell.context import Context
 
-if TYPE_CHECKING:
-    from tinkwell.client import Application
-
 # What no event has told of is seen so late.
 _LONGEST_SECONDS = 2.0
+# How long what is in a model may take to end by itself, or after it is ended by force.
+_PATIENCE_SECONDS = 1800.0
 _TYPES = (ResourceType.APPLICATION, ResourceType.UNIT)
 
 
@@ -120,7 +119,7 @@ async def _destroy(ctx: Context, namespace: str, *, grace_seconds: int | None, k
                 keep_storage=keeps_storage,
                 namespace=namespace,
             )
-    await _vanished(ctx, namespace)
+    await _vanished(ctx, namespace, within_seconds=_PATIENCE_SECONDS + (grace_seconds or 0))
     async for secret in ctx.client.secrets.list(namespace=namespace):
         with contextlib.suppress(errors.NotFound):
             await ctx.client.secrets.remove(secret.name, namespace=namespace)
@@ -130,23 +129,39 @@ async def _destroy(ctx: Context, namespace: str, *, grace_seconds: int | None, k
                 await ctx.client.applications.remove_storage(storage.name, namespace=namespace)
 
 
-async def _vanished(ctx: Context, namespace: str) -> None:
-    """Wait until a namespace has no application any more, and say what is waited for."""
+async def _vanished(ctx: Context, namespace: str, *, within_seconds: float) -> None:
+    """Wait until a namespace has no application any more, and say what is waited for; raises `Failure`."""
     said = ""
-    async with ctx.client.applications.watch(resource_types=_TYPES, now=True) as events:
-        await events.wait_live()
-        while found := [each async for each in ctx.client.applications.list(namespace)]:
-            if (told := _waiting(found)) != said:
-                ctx.note(told)
-                said = told
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LONGEST_SECONDS):
-                    await anext(events)
+    try:
+        async with (
+            asyncio.timeout(within_seconds),
+            ctx.client.applications.watch(resource_types=_TYPES, now=True) as events,
+        ):
+            await events.wait_live()
+            while told := await _waiting(ctx, namespace):
+                if told != said:
+                    ctx.note(told)
+                    said = told
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LONGEST_SECONDS):
+                        await anext(events)
+    except TimeoutError as error:
+        raise failure.Failure(
+            f"timed out waiting for the end of model {namespace}; what is in it goes on ending: "
+            "juju resolved helps units in error, and juju destroy-model --force does not wait for them"
+        ) from error
 
 
-def _waiting(found: "list[Application]") -> str:
-    units = sum(each.units for each in found)
-    return f"Waiting for model to be removed, {len(found)} application(s), {units} unit(s)..."
+async def _waiting(ctx: Context, namespace: str) -> str:
+    """Say what is waited for; empty for nothing. Units in error are named: they may hold it up for ever."""
+    found = [each async for each in ctx.client.applications.list(namespace)]
+    if not found:
+        return ""
+    units = [each async for each in ctx.client.applications.units(namespace=namespace)]
+    failed = [each.name for each in units if each.event is not None and each.event.state is EventState.ERROR]
+    errors = f"{len(failed)} error(s): {', '.join(failed)}; " if failed else ""
+    counted = f"{len(found)} application(s), {sum(each.units for each in found)} unit(s)"
+    return f"Waiting for model to be removed, {errors}{counted}..."
 
 
 async def _is_there(ctx: Context, namespace: str) -> bool:

@@ -31,7 +31,7 @@ async def models(ctx: Context, place: str, is_all: bool, user: str | None) -> No
     ctx.show({"models": [describe(each) for each in found], "current-model": current}, rows)
 
 
-@command.command("show-model", formats=command.YAML_FIRST)
+@command.command("show-model", formats=command.YAML_FIRST, checks_model=False)
 @click.argument("reference", required=False, metavar="[MODEL]")
 async def show_model(ctx: Context, reference: str | None) -> None:
     """Show a model, or the current one."""

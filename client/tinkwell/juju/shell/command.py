@@ -20,12 +20,19 @@ Writing = Callable[Concatenate[Desk, P], None]
 
 
 def command(
-    name: str, *, formats: tuple[Format, ...] = (), has_model: bool = True, is_interspersed: bool = True
+    name: str,
+    *,
+    formats: tuple[Format, ...] = (),
+    has_model: bool = True,
+    checks_model: bool = True,
+    is_interspersed: bool = True,
 ) -> Callable[[Work[P]], click.Command]:
     """Make a command of an async function, which is given a `Context` and what its options and arguments say.
 
     `formats` are those of its result, the default one first; none for a command without `--format`. Without `has_model`
-    it has no `--model`. Without `is_interspersed` all that follows its first argument is an argument, too.
+    it has no `--model`. With `checks_model` a model that is not there is refused first: to the server it is an empty
+    one, which is made where something is put into it. Without `is_interspersed` all that follows its first argument is
+    an argument, too.
     """
 
     def make(work: Work[P]) -> click.Command:
@@ -33,7 +40,13 @@ def command(
             chosen = option.chosen()
             namespace = model_name.parse(chosen.model) if chosen.model else model_name.current()
             desk = _desk(chosen, formats)
-            asyncio.run(_connected(chosen, desk, namespace, lambda context: work(context, *args, **kwargs)))
+
+            async def checked(context: Context) -> None:
+                if has_model and checks_model:
+                    await context.check_model()
+                await work(context, *args, **kwargs)
+
+            asyncio.run(_connected(chosen, desk, namespace, checked))
 
         return _command(name, work, run, option.shared(formats, has_model=has_model), is_interspersed=is_interspersed)
 
@@ -43,7 +56,7 @@ def command(
 def offline(
     name: str, *, formats: tuple[Format, ...] = (), has_model: bool = False
 ) -> Callable[[Writing[P]], click.Command]:
-    """Make a command of a function, which needs no server; `parameters are those of `command`."""
+    """Make a command of a function, which needs no server; its parameters are those of `command`."""
 
     def make(work: Writing[P]) -> click.Command:
         def run(*args: P.args, **kwargs: P.kwargs) -> None:

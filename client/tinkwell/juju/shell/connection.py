@@ -59,9 +59,12 @@ def _tls(environment: Mapping[str, str]) -> "TLS | None":
 def _timeout(environment: Mapping[str, str]) -> float:
     text = environment.get("TINKWELL_TIMEOUT") or _DEFAULT_TIMEOUT
     try:
-        return duration.seconds(text)
+        found = duration.seconds(text)
     except ValueError as error:
         raise failure.Failure(f"TINKWELL_TIMEOUT: {error}") from error
+    if not found:
+        raise failure.Failure(f"TINKWELL_TIMEOUT: {text!r} leaves no time for an answer; write it as 30s or 5m")
+    return found
 
 
 def _actor() -> str | None:

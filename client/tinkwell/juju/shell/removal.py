@@ -17,5 +17,12 @@ def grace_seconds(*, force: bool, no_wait: bool) -> int:
 
 def confirm(question: str, *, is_sure: bool) -> None:
     """Ask whether something is to be done; raises `Failure` where it is not."""
-    if not is_sure and not click.confirm(f"{question} Continue", err=True):
+    if is_sure:
+        return
+    try:
+        is_sure = click.confirm(f"{question} Continue", err=True)
+    except click.Abort as error:  # the input has ended, as that of programs does
+        click.echo(err=True)
+        raise failure.Failure("aborted: nobody has answered; --no-prompt does not ask") from error
+    if not is_sure:
         raise failure.Failure("aborted")

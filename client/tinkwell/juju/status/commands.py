@@ -7,7 +7,7 @@ from tinkwell.juju.shell.context import Context
 from tinkwell.juju.status import model, snapshot, tabular
 
 
-@command.command("status", formats=command.TABULAR_FIRST)
+@command.command("status", formats=command.TABULAR_FIRST, checks_model=False)
 @click.argument("patterns", nargs=-1, metavar="[APPLICATION|UNIT...]")
 @click.option("--relations", "--integrations", "with_relations", is_flag=True, help="Show relations, too.")
 @click.option("--storage", is_flag=True, hidden=True)

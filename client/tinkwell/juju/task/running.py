@@ -123,7 +123,11 @@ def is_unit(text: str) -> bool:
 
 def _add(given: dict[str, Any], words: Sequence[str]) -> None:
     """Put KEY=VALUE to the parameters; `a.b=1` is the member b of the object a. The server knows their types."""
-    for word, value in setting.pairs(words).items():
+    for each in words:
+        # A value that begins with @ names no file here, as that of an option does.
+        word, equals, value = each.partition("=")
+        if not word or not equals:
+            raise failure.Usage(f'expected "key=value", got "{each}"')
         *above, key = word.split(".")
         place = given
         for part in above:

@@ -68,6 +68,12 @@ def test_parameters_come_from_a_file_and_over_it_from_the_command_line(juju: Juj
     assert found["action"] == {"name": "backup", "parameters": {"target": "/b", "level": 7}}
 
 
+def test_a_parameter_that_begins_like_the_name_of_a_file_is_none(juju: JujuLine, web: Site) -> None:
+    asked(juju, "run", "web/0", "backup", "target=@home")
+    (found,) = juju.json("operations").values()
+    assert found["action"]["parameters"]["target"] == "@home"
+
+
 def test_what_is_not_done_in_time_is_said_and_goes_on(juju: JujuLine, web: Site) -> None:
     sentence = "ERROR timed out waiting for results from:\n - unit web/0\n - unit web/1\n"
     assert juju.fails("run", "web/0", "web/1", "backup", "target=/srv", "--wait", "50ms") == sentence

@@ -20,7 +20,8 @@ from tinkwell.core.unit.world import Application, Relation, Running, Storage, Ta
 from tinkwell.core.unit.world import Unit as WorldUnit
 from tinkwell.core.value import document
 
-_URGENCY = ("error", "blocked", "waiting", "maintenance", "active", "unknown")
+# As the server orders them.
+_URGENCY = ("error", "blocked", "maintenance", "waiting", "active", "unknown")
 
 
 def charm(source: Charm) -> pb.Charm:
