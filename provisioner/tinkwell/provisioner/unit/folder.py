@@ -22,6 +22,7 @@ import uuid
 from pathlib import Path
 from typing import BinaryIO
 
+from tinkwell.client.unit.agent.outcome import is_unit_id
 from tinkwell.core.charm import package
 from tinkwell.provisioner.runtime.process.account import Account
 from tinkwell.provisioner.state_dir import state_dir
@@ -197,12 +198,12 @@ class Folders:
         return UnitFolder(self._units / str(uuid.UUID(unit_id)), self.account)
 
     def unit_ids(self) -> list[str]:
-        """Return the ids of the units that have a folder."""
-        return sorted(path.name for path in self._units.iterdir())
+        """Return the ids of the units that have a folder. What else is there is left alone."""
+        return sorted(path.name for path in self._units.iterdir() if is_unit_id(path.name) and path.is_dir())
 
     def digests(self) -> set[str]:
         """Return the digests of the charms that are unpacked here."""
-        return {UnitFolder(path).digest for path in self._units.iterdir()} - {""}
+        return {self.unit(each).digest for each in self.unit_ids()} - {""}
 
     def give(self, storage: Path) -> None:
         """Give a new storage to who runs programs."""

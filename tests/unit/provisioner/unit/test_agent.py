@@ -66,6 +66,15 @@ async def test_events_run_one_after_the_other_and_a_missing_script_is_a_success(
     assert _said(server) == ["installs", "starts"]
 
 
+async def test_what_others_have_put_among_its_folders_is_left_alone(tmp_path: Path) -> None:
+    for stray in (tmp_path / "units/units/lost+found", tmp_path / "units/outcomes/lost+found"):
+        stray.mkdir(parents=True)
+    (tmp_path / "units/units/notes").write_text("mine")
+    server = await _run(UnitServer(["install", "start"], {}), tmp_path)
+    assert server.state.committed == [("install", 1), ("start", 1)]
+    assert (tmp_path / "units/units/notes").read_text() == "mine"
+
+
 async def test_what_a_script_does_lands_with_its_event(tmp_path: Path) -> None:
     hooks = {
         "db-relation-changed": """

@@ -43,6 +43,14 @@ class Outcome:
     task: TaskOutcome | None = None
 
 
+def is_unit_id(name: str) -> bool:
+    """Whether a file or folder of this name is that of a unit, and not of somebody else."""
+    try:
+        return str(uuid.UUID(name)) == name
+    except ValueError:
+        return False
+
+
 class OutcomeFolder:
     """The folder in which an agent keeps its outcomes. Nobody else may use it meanwhile. Raises `OSError`."""
 
@@ -93,7 +101,7 @@ class OutcomeFolder:
 
     def unit_ids(self) -> list[str]:
         """Return the ids of the units that have an outcome file, in order. What else is there is left alone."""
-        return sorted(path.name for path in self._path.iterdir() if _is_id(path.name) and path.is_file())
+        return sorted(path.name for path in self._path.iterdir() if is_unit_id(path.name) and path.is_file())
 
     def _file(self, unit_id: str) -> Path:
         # The id comes from a server, and must not name a file elsewhere.
@@ -105,13 +113,6 @@ class OutcomeFolder:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _is_id(name: str) -> bool:
-    try:
-        return str(uuid.UUID(name)) == name
-    except ValueError:
-        return False
 
 
 def _read(unit_id: str, content: bytes) -> Outcome | None:
