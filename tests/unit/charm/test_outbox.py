@@ -122,6 +122,7 @@ async def test_what_is_refused_takes_nothing_else_with_it() -> None:
         box.log("INFO", "one")
         await eventually(lambda: len(told.lines) == 1 and bool(told.statuses))
         box.tell("workload_version", "2" * 1_000)
+        box.tell("status", charm.Blocked("c"))
         box.log("INFO", "two")
         await eventually(lambda: len(told.lines) == 2)
-    assert told.statuses == [UnitStatus("active", "b")]
+    assert told.statuses == [UnitStatus("active", "b"), UnitStatus("blocked", "c")]

@@ -102,8 +102,7 @@ class Outbox:
         try:
             await until_answered(send, what="tell statuses and log lines")
         except errors.Error as error:
-            # Who led when it said how its application is may not lead any more; its own status is told.
-            if not isinstance(error, errors.NotLeader) or self._statuses.pop("application_status", None) is None:
+            if not [name for name in _refused(error) if self._statuses.pop(name, None) is not None]:
                 kept.clear()
             logger.warning("statuses or log lines are not told", extra={"unit": self._unit_id, "cause": str(error)})
 
@@ -151,6 +150,16 @@ class LogHandler(logging.Handler):
 def plain(text: str) -> str:
     """Return a text that the server takes, with a mark for each character that it does not."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+def _refused(error: errors.Error) -> frozenset[str]:
+    """Return which of the statuses it is that the server does not want; none where it is not about one of them."""
+    if isinstance(error, errors.NotLeader):
+        # Who led when it said how its application is may not lead any more; its own status is told.
+        return frozenset({"application_status"})
+    if isinstance(error, errors.InvalidField):
+        return frozenset(each.field.partition(".")[0] for each in error.violations)
+    return frozenset()
 
 
 def _status(found: UnitStatus | str | None) -> UnitStatus | None:

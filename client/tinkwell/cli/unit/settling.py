@@ -102,10 +102,15 @@ def _failed(error: "errors.UnitInError") -> failure.Failure:
 
 async def _unready(client: "Client", name: str, namespace: str) -> list[str]:
     """Say of each unit that is at work, or not active, what it does and how it is."""
-    units = [each async for each in client.applications.units(name, namespace=namespace)]
-    if not units:
-        return []
-    application = await client.applications.get(name, namespace=namespace)
+    from tinkwell.client import errors  # gRPC costs start-up time, see main
+
+    try:
+        units = [each async for each in client.applications.units(name, namespace=namespace)]
+        if not units:
+            return []
+        application = await client.applications.get(name, namespace=namespace)
+    except errors.NotFound:
+        return []  # it has gone meanwhile, and nobody waits for it any more
     found = []
     for each, row in zip(units, await line.unit_rows(client, units, [application]), strict=True):
         _, _, _, event, status, message = row

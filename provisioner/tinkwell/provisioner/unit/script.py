@@ -101,14 +101,15 @@ class Script:
 
     async def run(self, hear: Hear) -> Ending:
         """Run it to its end. Cancelling ends it as the deadline does. Raises `OSError` where it does not start."""
-        started = await self.fork(self) if self.fork is not None else None
-        process = _Process(started or _Cold(self))
+        until = asyncio.get_running_loop().time() + self.timeout_seconds
+        process = await self._started()
         try:
             await asyncio.to_thread(state_dir.write_file, self.record, process.name)
             async with asyncio.TaskGroup() as group:
                 readers = [group.create_task(read, name=f"output of {self.argv[0]}") for read in process.reads(hear)]
                 process.begin()
-                if not (has_ended := await process.has_ended(self.timeout_seconds, self.stop)):
+                remaining_seconds = max(0.0, until - asyncio.get_running_loop().time())
+                if not (has_ended := await process.has_ended(remaining_seconds, self.stop)):
                     await process.end()
                 await asyncio.wait(readers, timeout=OUTPUT_SECONDS)
                 for reader in readers:
@@ -123,6 +124,15 @@ class Script:
         is_stopped = is_ours and self.stop is not None and self.stop.is_set()
         is_late = is_ours and not is_stopped
         return Ending(code=max(code, 0), signal=max(-code, 0), is_late=is_late, is_stopped=is_stopped)
+
+    async def _started(self) -> "_Process":
+        """Return a process that waits to begin. Raises `OSError` where there is none."""
+        if self.fork is not None and (forked := await self.fork(self)) is not None:
+            try:
+                return _Process(forked)
+            except OSError:  # it is dead already, and so is who has forked it
+                await forked.reap()
+        return _Process(_Cold(self))
 
 
 class _Cold:
@@ -209,10 +219,12 @@ class _Process:
         """
         asyncio.get_running_loop().remove_reader(self._handle)
         os.close(self._handle)
-        code = await self._started.status()
-        if code:
-            self._signal_group(signal.SIGKILL)
-        await self._started.reap()
+        try:
+            code = await self._started.status()
+            if code:
+                self._signal_group(signal.SIGKILL)
+        finally:
+            await self._started.reap()
         return -signal.SIGKILL if code is None else code
 
     async def _wait(self, seconds: float, *others: asyncio.Event) -> bool:

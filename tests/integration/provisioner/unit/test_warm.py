@@ -51,7 +51,11 @@ TABLES = {
     "unit_state": f"SELECT u.name AS unit, x.data FROM unit_state x {_OF_UNIT} ORDER BY u.name",
     "port": f"SELECT u.name AS unit, x.* FROM port x {_OF_UNIT} ORDER BY u.name, x.number",
     "deferred_notice": f"SELECT u.name AS unit, x.ordinal, x.handler FROM deferred_notice x {_OF_UNIT} ORDER BY 1, 2",
-    "task": "SELECT * FROM task WHERE namespace = $1 ORDER BY number",
+    # Their numbers are the database's, whatever namespace they are in.
+    "task": (
+        "SELECT unit, kind, name, parameters, arguments, state, result, message, timeout_seconds, actor, charm,"
+        " is_cancelled FROM task WHERE namespace = $1 ORDER BY number"
+    ),
     "secret": "SELECT owner, label, latest FROM secret WHERE namespace = $1 ORDER BY owner, label",
 }
 

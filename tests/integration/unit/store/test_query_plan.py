@@ -5,8 +5,10 @@ import uuid
 import asyncpg
 
 from support.unit_plan import FILL, TABLES, indexes
+from tinkwell.core.unit.kinds import Owner
 from tinkwell.core.unit.resolver.change import Detach, LetGo, Refer
 from tinkwell.server.unit.store.delivery import change, event, lock, state, told
+from tinkwell.server.unit.store.secret import asking as secret_asking
 from tinkwell.server.unit.store.secret import effect, own, view
 from tinkwell.server.unit.store.secret import reading as secret_reading
 from tinkwell.server.unit.store.task import asking, running
@@ -45,6 +47,9 @@ HOT: dict[str, tuple[str, tuple[object, ...], set[str]]] = {
     "lock secrets": (effect.LOCK, ("n1", ["a" * 20]), {"secret_name"}),
     "find secrets": (effect.FIND, (ID, ["a" * 20]), {"secret_name", "secret_reader_pkey"}),
     "labels": (effect.LABELS, (ID,), {"secret_label", "secret_reader_label"}),
+    "secrets that a unit owns": (effect.COUNT[Owner.UNIT], (ID,), {"secret_unit"}),
+    "secrets that an application owns": (effect.COUNT[Owner.APPLICATION], (ID,), {"unit_pkey", "secret_application"}),
+    "secrets of users": (secret_asking.COUNT, ("n1",), {"secret_name"}),
     "read a secret": (secret_reading.READ, (ID, 1, "a" * 20, "", 0), {"unit_event_pkey", "task_pkey", "secret_name"}),
     "task": (asking.FIND, (ID,), {"task_pkey"}),
     "tasks that wait": (asking.COUNT_PENDING, (ID,), {"task_pending"}),

@@ -4,7 +4,10 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
 from unit.cli.unit.conftest import Site
+
+import tinkwell.client
 
 
 def test_the_status_shows_applications_units_and_relations(deployed: Site) -> None:
@@ -170,6 +173,25 @@ def test_who_waits_for_active_units_is_told_which_ones_are_not(deployed: Site) -
     assert "web/1 is waiting: for a disk" in said
     assert "pg/0" not in said
     assert "application other does not exist" in deployed.cli.fails("app", "wait", "other")
+
+
+def test_who_waits_is_told_nothing_of_applications_that_go_meanwhile(
+    deployed: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = tinkwell.client.ApplicationClient.get
+
+    async def get(self: tinkwell.client.ApplicationClient, name: str, **where: str) -> tinkwell.client.Application:
+        if name == "web":  # its units were seen just now
+            raise tinkwell.client.errors.NotFound("application web does not exist")
+        return await find(self, name, **where)
+
+    async def never(*_: object, **__: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(tinkwell.client.ApplicationClient, "get", get)
+    monkeypatch.setattr(tinkwell.client.ApplicationClient, "active", never)
+    said = deployed.cli.fails("app", "wait", "web", "pg", "--active", "--timeout", "100ms")
+    assert said == "Error: web and pg not active within 0s\nError: pg/0 is unknown\n"
 
 
 def test_who_waits_is_told_of_units_that_run_the_former_charm(deployed: Site) -> None:

@@ -60,6 +60,15 @@ def test_what_a_predecessor_did_not_finish_is_swept(folder: OutcomeFolder, tmp_p
     assert not scrap.exists()
 
 
+@pytest.mark.parametrize("name", ["lost+found", "notes", f"{UNIT}~", UNIT.upper(), UNIT.replace("-", "")])
+def test_what_no_agent_has_written_is_left_alone(folder: OutcomeFolder, tmp_path: Path, name: str) -> None:
+    folder.keep(OUTCOME)
+    stray = tmp_path / "outcomes" / name
+    stray.write_bytes(b"mine")
+    assert OutcomeFolder(tmp_path / "outcomes").unit_ids() == [UNIT]
+    assert stray.read_bytes() == b"mine"
+
+
 def test_file_and_folder_are_on_the_disk_before_it_returns(
     folder: OutcomeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """A script runs in a group of its own, ends at its deadline, and is never left to itself."""
 
 import asyncio
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -87,6 +88,22 @@ async def test_at_the_deadline_it_is_asked_to_end(place: Place) -> None:
     text = "trap 'echo asked; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
     assert await place.write(text, timeout_seconds=0.5).run(place.hear) == Ending(code=5, is_late=True)
     assert ("STDOUT", "asked") in place.lines
+
+
+async def test_what_the_fork_takes_is_time_of_the_script(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, original, given = asyncio.get_running_loop().time, script._Process.has_ended, list[float]()
+
+    async def fork(_script: Script) -> None:
+        until = clock() + 0.05
+        await eventually(lambda: clock() > until, deadline_seconds=30.0)
+
+    async def has_ended(process: script._Process, seconds: float, stop: asyncio.Event | None = None) -> bool:
+        given.append(seconds)
+        return await original(process, seconds, stop)
+
+    monkeypatch.setattr(script._Process, "has_ended", has_ended)
+    assert await dataclasses.replace(place.write("true"), fork=fork).run(place.hear) == Ending()
+    assert given[0] <= 29.95
 
 
 async def test_who_does_not_listen_is_killed_with_its_group(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

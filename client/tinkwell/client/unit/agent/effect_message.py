@@ -119,8 +119,8 @@ def check_size(request: pb.CommitEventRequest) -> None:
     largest = max(sizes, key=lambda text: sizes[text])
     raise errors.InvalidField.of(
         "effects",
-        f"are too large: {size:,} bytes in all, and at most {limit.COMMIT_BYTES:,} may be; {largest} have "
-        f"{sizes[largest]:,} of them, so write them in more than one event, or less of them",
+        f"are too large: {size:,} bytes in all, and at most {limit.COMMIT_BYTES:,} may be; most of it, "
+        f"{sizes[largest]:,} bytes, is in {largest}: write less there, or in more than one event",
     )
 
 

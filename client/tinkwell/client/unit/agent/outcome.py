@@ -92,8 +92,8 @@ class OutcomeFolder:
             self._file(unit_id).unlink()
 
     def unit_ids(self) -> list[str]:
-        """Return the ids of the units that have an outcome file, in order."""
-        return sorted(path.name for path in self._path.iterdir() if path.suffix != _SCRAP)
+        """Return the ids of the units that have an outcome file, in order. What else is there is left alone."""
+        return sorted(path.name for path in self._path.iterdir() if _is_id(path.name) and path.is_file())
 
     def _file(self, unit_id: str) -> Path:
         # The id comes from a server, and must not name a file elsewhere.
@@ -105,6 +105,13 @@ class OutcomeFolder:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _is_id(name: str) -> bool:
+    try:
+        return str(uuid.UUID(name)) == name
+    except ValueError:
+        return False
 
 
 def _read(unit_id: str, content: bytes) -> Outcome | None:

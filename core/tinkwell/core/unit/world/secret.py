@@ -145,7 +145,7 @@ def read(state: State, unit: Unit, *, name: str = "", label: str = "", revision:
 def check(state: State, unit: Unit, edits: Sequence[effect.SecretEffect], view: View) -> None:
     """Raise CommitRefused where a unit may not do what an event or a task does to secrets."""
     added: dict[str, effect.SecretAdd] = {}
-    labels = secret_label.Labels.of(state, unit)
+    labels = secret_label.Labels.of(state, unit, leads=view.leads)
     for index, edit in enumerate(edits):
         field = f"effects.secrets[{index}]"
         try:

@@ -12,9 +12,9 @@ from tinkwell.core.value import parse
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Which secret has a label while effects are done one by one. `owners` are those of what the unit owns.
+    """Which secret has a label while effects are done one by one. `owners` are those of what the unit may change.
 
-    A label is the unit's or its application's for what these own, and with no owner the unit's own for all others.
+    A label is the unit's or its application's for that, and with no owner the unit's own for all others.
     """
 
     unit: Unit
@@ -22,12 +22,13 @@ class Labels:
     taken: dict[tuple[str, str], str]
 
     @classmethod
-    def of(cls, state: State, unit: Unit) -> Self:
-        """Return those that are taken before the first effect of a unit."""
+    def of(cls, state: State, unit: Unit, *, leads: bool) -> Self:
+        """Return those that are taken before the first effect of a unit, which `leads` its application or not."""
         owned = [each for each in state.secrets.values() if each.owner in (unit.name, unit.application)]
         taken = {(each.owner, each.label): each.name for each in owned if each.label}
         taken |= {("", label): name for name, label in unit.labels.items() if label}
-        return cls(unit, {each.name: each.owner for each in owned}, taken)
+        owners = {each.name: each.owner for each in owned if leads or each.owner == unit.name}
+        return cls(unit, owners, taken)
 
     def check(self, edit: effect.SecretEffect, field: str) -> None:
         """Take, or free, what an effect does; raises `errors.InvalidField` for a label that another secret has."""
@@ -38,20 +39,18 @@ class Labels:
             case effect.SecretSet() | effect.SecretTrack() if edit.label is not None:
                 self._take(edit.id, edit.label, field)
             case effect.SecretRemove() if not edit.revision:
-                self._free(edit.id)
+                for key in [key for key, each in self.taken.items() if each == edit.id]:
+                    del self.taken[key]
             case _:
                 pass
 
-    def _free(self, name: str) -> None:
-        for key in [key for key, each in self.taken.items() if each == name]:
-            del self.taken[key]
-
     def _take(self, name: str, label: str, field: str) -> None:
         rule.parse_label(f"{field}.label", label)
-        self._free(name)
+        owner = self.owners.get(name, "")
+        for key in [key for key, each in self.taken.items() if each == name and key[0] == owner]:
+            del self.taken[key]
         if not label:
             return
-        owner = self.owners.get(name, "")
         if (other := self.taken.get((owner, label), name)) != name:
             text = f"{parse.show(label)} is the label of secret {other}; choose another one"
             raise errors.InvalidField.of(f"{field}.label", text)

@@ -98,6 +98,10 @@ class Loaded:
             self._places.setdefault(name.partition(".")[0], []).extend([file] if file else module.__path__)
             if file and (not file.startswith(library) or "-packages" in file):
                 self._files[file] = _state(file)
+        # These stand for all of the library, which is as large as it is seldom replaced.
+        for file in (os.path.realpath(sys.executable), os.__file__):
+            self._files[file] = _state(file)
+        self._first = {entry: _first(entry) for entry in sys.path if entry.endswith("-packages")}
 
     def check(self, program: Program) -> None:
         """Raise `Unfit` or `Stale` where a start of the program would load something else, or have no threads."""
@@ -106,6 +110,9 @@ class Loaded:
         for file, state in self._files.items():
             if _state(file) != state:
                 raise Stale(f"{file} is another one than was loaded")
+        for entry, files in self._first.items():
+            if _first(entry) != files:
+                raise Stale(f"what a start loads first of {entry} has changed")
         left = dict(self._places)
         for entry in program.path:
             for name in left.keys() & _modules(entry):
@@ -206,6 +213,16 @@ def _state(file: str) -> "tuple[int, int, int]":
     except OSError:
         return 0, 0, 0
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _first(entry: str) -> "dict[str, tuple[int, int, int]]":
+    """Return the states of what each start loads of a folder of packages, before the program."""
+    try:
+        names = os.listdir(entry)  # noqa: PTH208
+    except OSError:
+        return {}
+    found = [each for each in names if each.endswith(".pth") or each.partition(".")[0] in _CUSTOM]
+    return {each: _state(f"{entry}/{each}") for each in found}
 
 
 def _modules(entry: str) -> "set[str]":

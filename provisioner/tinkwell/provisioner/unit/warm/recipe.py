@@ -6,7 +6,8 @@ otherwise may do anything before it begins Python, and so is started.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def find(charm: Path, argv: Sequence[str]) -> Recipe | None:
         return Recipe(
             folder=folder, python="python3", script=script, modules=modules, variables=variables, is_own=is_own
         )
-    return _whole(folder, match["script"]) if (match := _WHOLE.fullmatch(text)) else None
+    return _whole(folder, match["script"]) if (match := _WHOLE.fullmatch(text.replace("\n", " "))) else None
 
 
 def _whole(folder: str, script: str) -> Recipe | None:
@@ -85,16 +86,30 @@ def _whole(folder: str, script: str) -> Recipe | None:
 
 
 def _read(dispatch: Path) -> str:
-    """Return the commands of a script of the shell in one line, without comments; empty where it is none."""
-    with dispatch.open("rb") as file:
-        first, *lines = file.read(_MAX_BYTES).decode(errors="replace").replace("\\\n", " ").split("\n")
+    """Return the commands of a script of the shell, one in each line, without comments; empty where it is none."""
+    first, *lines = _head(dispatch).decode(errors="replace").split("\n")
     if first.strip() != _SHELL:
         return ""
-    return " ".join(" ".join(line for line in lines if not line.lstrip().startswith("#")).split())
+    commands = "\n".join(_without_comments(lines)).replace("\\\n", "").split("\n")
+    return "\n".join(" ".join(each.split()) for each in commands if each.strip())
+
+
+def _without_comments(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that are no comments; a backslash at its end does not carry a comment on."""
+    is_continued = False
+    for line in lines:
+        if is_continued or not line.lstrip().startswith("#"):
+            is_continued = line.endswith("\\")
+            yield line
+
+
+def _head(path: Path) -> bytes:
+    """Return how a file begins. A charm may have put something there that is waited at: of that it is nothing."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        return file.read(_MAX_BYTES) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 
 
 def _is_started_by_python(script: Path) -> bool:
     if not script.is_file() or not os.access(script, os.X_OK):
         return False
-    with script.open("rb") as file:
-        return file.readline(len(_PYTHON)) == _PYTHON
+    return _head(script).startswith(_PYTHON)

@@ -110,11 +110,8 @@ class Server:
         parts = (b"fork", *names, *variables)
         if sum(len(part) + 1 for part in parts) > program.MAX_BYTES - _MAX_ANSWER:
             raise Unfit("its environment is too long")
-        pipes = [os.pipe() for _ in range(3)]
-        (out, _), (err, _), (_, gate) = pipes
-        ours = [out, err, gate]
+        ours, theirs = _pipes()
         try:
-            theirs = [pipes[0][1], pipes[1][1], pipes[2][0]]
             answer, *said = await self._ask(parts, theirs)
             return Child(self, self._checked(answer, said), ours)
         except BaseException:
@@ -137,7 +134,11 @@ class Server:
 
     async def end(self) -> None:
         """End it; its children are left alone. Raises `OSError` where its record cannot be removed."""
-        self._socket.close()
+        # Whoever waits for an answer hears so, and lets go of the socket before its number may be another's.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        async with self._turn:
+            self._socket.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(END_SECONDS):
                 await self.is_dead.wait()
@@ -244,6 +245,19 @@ class Child:
         self.err.close()
         self._server.children -= 1
         await self._server.reap(self.pid)
+
+
+def _pipes() -> tuple[list[int], list[int]]:
+    """Return two pipes to read from and one to write to, and their other sides. Raises `Unfit`."""
+    pipes: list[tuple[int, int]] = []
+    try:
+        for _ in range(3):
+            pipes.append(os.pipe())  # noqa: PERF401  (those that were made must be known)
+    except OSError as error:
+        _close(handle for pipe in pipes for handle in pipe)
+        raise Unfit(f"there is no pipe for it: {error}") from error
+    (out, their_out), (err, their_err), (their_gate, gate) = pipes
+    return [out, err, gate], [their_out, their_err, their_gate]
 
 
 def _close(handles: Iterable[int]) -> None:

@@ -243,6 +243,16 @@ def test_what_a_unit_may_not_do_to_secrets_is_refused_and_nothing_is_done(
     assert running.state is EventState.ERROR
 
 
+def test_a_units_own_label_is_none_of_its_applications(world: World) -> None:
+    known = effect.SecretAdd(id=S1, content=PASSWORD, label="root", is_application=True)
+    other = effect.SecretAdd(id=S2, content=PASSWORD, label="api", is_application=True)
+    do(world, "web/0", known, other, term=world.applications["web"].term)
+    do(world, "web/1", effect.SecretTrack(id=S2, label="root"))
+    assert [each.label for each in world.secrets.values()] == ["root", "api"]
+    with pytest.raises(errors.CommitRefused, match=f'"root" is the label of secret {S2}; choose another one'):
+        do(world, "web/1", effect.SecretTrack(id=S1, label="root"))
+
+
 def test_another_unit_may_not_change_a_secret(world: World) -> None:
     do(world, "pg/0", effect.SecretAdd(id=S1, content=PASSWORD), effect.SecretGrant(id=S1, relation=2))
     world.tick("web/0")

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import shutil
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -117,6 +119,26 @@ async def test_a_server_that_does_not_answer_is_given_up(
     assert _warnings(caplog) == ["it has not answered within 0 s"]
 
 
+async def test_who_waits_for_a_server_that_is_given_up_hears_so_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it waits at is nobody else's meanwhile, for the loop would take the next with its number for the same."""
+    stage = Stage(tmp_path, WHO)
+    loop = asyncio.get_running_loop()
+    async with stage.serving():
+        (server,) = stage.pool._servers
+        number = server._socket.fileno()
+        os.kill(stage.pid, signal.SIGSTOP)
+        monkeypatch.setattr(servers, "END_SECONDS", 0.2)
+        monkeypatch.setattr(servers, "ANSWER_SECONDS", 3600.0)
+        asking = asyncio.create_task(stage.pool.fork(stage.script(), DIGEST, stage.python))
+        await eventually(lambda: number in loop._selector.get_map(), deadline_seconds=DEADLINE_SECONDS)  # type: ignore[attr-defined]
+        stage.pool.retain((), changed=tmp_path)
+        assert await asyncio.wait_for(asking, DEADLINE_SECONDS) is None
+        assert number not in loop._selector.get_map()  # type: ignore[attr-defined]
+        await eventually(lambda: not stage.pool._servers, deadline_seconds=DEADLINE_SECONDS)
+
+
 async def test_one_that_was_killed_is_given_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage(tmp_path, WHO)
     async with stage.serving():
@@ -173,6 +195,87 @@ async def test_an_environment_that_is_too_long_is_started(tmp_path: Path) -> Non
         long = {f"LONG_{number}": "x" * 100_000 for number in range(3)}
         assert await stage.run(stage.script(environment=long)) == Ending()
         assert stage.lines == [("STDOUT", str(os.getpid()))]
+        assert await _parent(stage) == stage.pid
+
+
+async def test_a_python_that_is_another_one_is_started(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    python = tmp_path / "python3"
+    python.write_text("one")
+    stage = Stage(tmp_path / "unit", WHO, ops=f"{OPS}import sys\nsys.executable = {str(python)!r}\n")
+    async with stage.serving():
+        assert await _parent(stage) == stage.pid
+        python.write_text("another")
+        assert await _parent(stage) == os.getpid()
+    assert _warnings(caplog) == [f"{python} is another one than was loaded"]
+
+
+@pytest.mark.parametrize("name", ["more.pth", "sitecustomize.py"])
+async def test_what_is_new_among_packages_for_each_start_is_started(tmp_path: Path, name: str) -> None:
+    shared = environment(tmp_path / "shared")
+    stage = Stage(tmp_path / "unit", WHO, shared=shared)
+    async with stage.serving():
+        assert await _parent(stage) == stage.pid
+        (shared / f"lib/python3.{sys.version_info.minor}/site-packages" / name).write_text("import os\n")
+        assert await _parent(stage) == os.getpid()
+
+
+async def test_a_child_that_is_gone_before_it_begins_is_no_matter_of_its_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, original, gone = Stage(tmp_path, WHO), os.pidfd_open, list[int]()
+
+    def open_handle(pid: int) -> int:
+        if not gone:
+            gone.append(pid)
+            raise ProcessLookupError
+        return original(pid)
+
+    async with stage.serving():
+        (server,) = stage.pool._servers
+        monkeypatch.setattr(os, "pidfd_open", open_handle)
+        assert await _parent(stage) == os.getpid()
+        assert (len(gone), server.children) == (1, 0)
+
+
+async def test_who_is_cancelled_while_it_asks_how_its_child_has_ended_lets_go_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, is_asked = Stage(tmp_path), asyncio.Event()
+
+    async def status(_server: servers.Server, _pid: int) -> int | None:
+        is_asked.set()
+        await asyncio.Event().wait()
+        return None
+
+    monkeypatch.setattr(servers.Server, "status", status)
+    async with stage.serving():
+        (server,) = stage.pool._servers
+        running = asyncio.create_task(stage.run(stage.script()))
+        await asyncio.wait_for(is_asked.wait(), DEADLINE_SECONDS)
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        assert server.children == 0
+
+
+async def test_without_pipes_there_is_no_fork_and_none_is_left_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, original, made = Stage(tmp_path, WHO), os.pipe, list[tuple[int, int]]()
+
+    def pipe() -> tuple[int, int]:
+        if len(made) == 2:
+            raise OSError(errno.EMFILE, "Too many open files")
+        made.append(original())
+        return made[-1]
+
+    async with stage.serving():
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pipe", pipe)
+            assert await stage.pool.fork(stage.script(), DIGEST, stage.python) is None
+        for handle in (handle for each in made for handle in each):
+            with pytest.raises(OSError, match="Bad file"):
+                os.fstat(handle)
         assert await _parent(stage) == stage.pid
 
 

@@ -1,5 +1,6 @@
 """A dispatch that is known is interpreted as the shell does, and any other one is left to it."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,9 @@ def test_packages_that_units_share_are_told_from_a_units_own(tmp_path: Path) -> 
         f"{SET} exec ./src/charm.py\n",
         f"#!/bin/sh\n{SET} exec ./src/charm.py --fast\n",
         f"#!/bin/sh\nexport A=1\n{SET} exec ./src/charm.py\n",
+        f"#!/bin/sh\n# A comment ends with its line. \\\nexport A=1\n{SET} exec ./src/charm.py\n",
+        f"#!/bin/sh\n{SET}\nexec ./src/charm.py\n",
+        f"#!/bin/sh\n{SET}\\\nexec ./src/charm.py\n",
         f"#!/bin/sh\n{SET}:$HOME exec ./src/charm.py\n",
         f"#!/bin/sh\n{SET} exec ./src/missing.py\n",
         PLAIN.replace("lib:venv", "lib:venv;rm"),
@@ -67,6 +71,13 @@ def test_packages_that_units_share_are_told_from_a_units_own(tmp_path: Path) -> 
 )
 def test_others_are_not_known(tmp_path: Path, dispatch: str) -> None:
     stage = Stage(tmp_path, dispatch=dispatch)
+    assert recipe.find(stage.charm, [str(stage.charm / "dispatch")]) is None
+
+
+def test_what_would_be_waited_at_is_not_known(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    (stage.charm / "dispatch").unlink()
+    os.mkfifo(stage.charm / "dispatch", 0o755)
     assert recipe.find(stage.charm, [str(stage.charm / "dispatch")]) is None
 
 

@@ -61,7 +61,7 @@ _REVOKE = """
      WHERE secret_id = $1::text::uuid AND application_id = $2::text::uuid AND relation_id IS NULL
     RETURNING id
 """
-_COUNT = "SELECT count(*) AS n FROM secret WHERE namespace = $1 AND application_id IS NULL"
+COUNT = "SELECT count(*) AS n FROM secret WHERE namespace = $1 AND application_id IS NULL"
 _TOUCH = "UPDATE secret SET latest = latest WHERE id = $1::text::uuid"
 
 
@@ -136,7 +136,7 @@ async def update(
 
 async def count(transaction: Transaction, namespace: str) -> int:
     """Return how many secrets the users of a namespace have."""
-    return int((await transaction.fetch(_COUNT, namespace))[0]["n"])
+    return int((await transaction.fetch(COUNT, namespace))[0]["n"])
 
 
 async def grant(transaction: Transaction, secret_id: str, application_id: str) -> bool:

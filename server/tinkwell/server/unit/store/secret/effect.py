@@ -37,7 +37,7 @@ LABELS = """
     SELECT s.name, '', k.label FROM secret_reader k JOIN secret s ON s.id = k.secret_id
      WHERE k.unit_id = $1::text::uuid AND k.label <> ''
 """
-_COUNT = {
+COUNT = {
     Owner.UNIT: "SELECT count(*) AS n FROM secret WHERE unit_id = $1::text::uuid",
     Owner.APPLICATION: """
         SELECT count(*) AS n FROM secret WHERE unit_id IS NULL
@@ -139,7 +139,7 @@ async def labels(transaction: Transaction, unit_id: str) -> Sequence[Label]:
 
 async def count(transaction: Transaction, unit_id: str, owner: Owner) -> int:
     """Return how many secrets a unit owns, or its application."""
-    return int((await transaction.fetch(_COUNT[owner], unit_id))[0]["n"])
+    return int((await transaction.fetch(COUNT[owner], unit_id))[0]["n"])
 
 
 async def insert(
