@@ -191,7 +191,7 @@ def test_who_waits_is_told_nothing_of_applications_that_go_meanwhile(
     monkeypatch.setattr(tinkwell.client.ApplicationClient, "get", get)
     monkeypatch.setattr(tinkwell.client.ApplicationClient, "active", never)
     said = deployed.cli.fails("app", "wait", "web", "pg", "--active", "--timeout", "100ms")
-    assert said == "Error: web and pg not active within 0s\nError: pg/0 is unknown\n"
+    assert said == "Error: web and pg not active within 0s\nError: pg/0 is waiting\n"
 
 
 def test_who_waits_is_told_of_units_that_run_the_former_charm(deployed: Site) -> None:
