@@ -201,7 +201,7 @@ def test_a_failed_event_is_resolved(deployed: Site) -> None:
     assert ("web/0", "config-changed") in deployed.run()
     juju.ok("resolved", "--all", "--no-retry")
     status = juju.json("status")["applications"]["web"]["units"]
-    assert {each["workload-status"]["current"] for each in status.values()} == {"unknown"}
+    assert {each["workload-status"]["current"] for each in status.values()} == {"waiting"}
     assert juju.fails("resolved", "web/0").startswith("ERROR ")
     assert juju.fails("resolved", code=2) == "ERROR no unit specified\n"
 

@@ -7,6 +7,8 @@ from unit.juju.stage import JujuLine, Site
 
 from support.unit_agent import Agent
 from tinkwell.client import Client, UnitStatus
+from tinkwell.core.unit.kinds import STATUS_URGENCY
+from tinkwell.server.unit.store.request import application
 
 BLOCKED = UnitStatus("blocked", "no database")
 MACHINE = {
@@ -49,7 +51,7 @@ def test_an_application_is_shown_with_its_units_and_relations(deployed: Site) ->
         },
         "endpoint-bindings": {"": "alpha", "cluster": "alpha", "db": "alpha"},
     }
-    assert status["current"] == "unknown"
+    assert status["current"] == "waiting"
     assert {name: each.get("leader") for name, each in units.items()} == {"web/0": True, "web/1": None}
     agent = units["web/0"]["juju-status"]
     assert (agent["current"], agent["version"]) == ("idle", "3.6.9")
@@ -79,6 +81,22 @@ def test_what_a_charm_says_of_itself_is_its_status(site: Site) -> None:
     for each in (found["application-status"], found["units"]["web/0"]["workload-status"]):
         assert (each["current"], each["message"]) == ("blocked", "no database")
         assert each["since"].endswith("Z")
+
+
+def test_an_application_is_as_urgent_as_the_most_urgent_of_its_units(deployed: Site) -> None:
+    async def act(client: Client, agent: Agent) -> None:
+        async for unit in client.applications.units("web"):
+            said = UnitStatus("waiting", "for pg") if unit.name == "web/0" else UnitStatus("maintenance", "updates")
+            await client.units.set_status(agent.token, unit.id, status=said)
+        assert (await client.applications.get("web")).status == UnitStatus("maintenance", "updates")
+
+    deployed.work(act)
+    status = deployed.juju.json("status")["applications"]["web"]["application-status"]
+    assert (status["current"], status["message"]) == ("maintenance", "updates")
+
+
+def test_the_server_knows_the_same_order_of_urgency() -> None:
+    assert f"array_position('{{{','.join(STATUS_URGENCY)}}}'" in application.FIND
 
 
 def test_a_failed_event_is_an_error_in_jujus_words(deployed: Site) -> None:
@@ -162,8 +180,8 @@ def test_patterns_choose_applications(deployed: Site, patterns: tuple[str, ...])
 def test_people_get_tables(deployed: Site) -> None:
     model, applications, units, relations = deployed.juju.ok("status", "--relations").split("\n\n")
     assert model.splitlines()[1].split()[:4] == ["default", "tinkwell", "tinkwell", "3.6.9"]
-    assert applications.splitlines()[1].split() == ["pg", "unknown", "1", "pg", "0"]
-    assert units.splitlines()[2].split() == ["web/0*", "unknown", "idle"]
+    assert applications.splitlines()[1].split() == ["pg", "waiting", "1", "pg", "0"]
+    assert units.splitlines()[2].split() == ["web/0*", "waiting", "idle"]
     assert relations.splitlines()[1].split() == ["web:cluster", "web:cluster", "web", "peer"]
     assert relations.splitlines()[2].split() == ["pg:db", "web:db", "sql", "regular"]
     assert deployed.juju.ok("status", "--format", "yaml").startswith("model:\n")

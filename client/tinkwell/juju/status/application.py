@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tinkwell.core.unit.kinds import Life
+from tinkwell.core.unit.kinds import STATUS_URGENCY, Life
 from tinkwell.juju.shell import moment
 from tinkwell.juju.status import unit as units
 from tinkwell.juju.status.snapshot import Snapshot
@@ -50,7 +50,7 @@ def _status(found: "Application", shown: dict[str, dict[str, Any]]) -> units.Sta
     told = [each["workload-status"] for each in shown.values()]
     return min(
         told,
-        key=lambda each: units.URGENCY.index(each["current"]),
+        key=lambda each: STATUS_URGENCY.index(each["current"]),
         default=units.status("unknown", "", since=moment.juju(found.updated_at)),
     )
 

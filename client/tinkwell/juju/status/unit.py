@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 Status = dict[str, Any]
 
-# The first of these that a unit has is the status of an application that says nothing itself.
-URGENCY = ("error", "blocked", "maintenance", "waiting", "active", "unknown")
-
 # What a unit has before its charm says anything.
 _UNSAID = ("unknown", "waiting")
 

@@ -296,3 +296,7 @@ MEANINGS: Mapping[EventKind, Meaning] = {
     EventKind.STOP: Meaning("The unit ends its work.", _TEARDOWN),
     EventKind.REMOVE: Meaning("The unit takes away what it has left; it gets nothing more.", _TEARDOWN),
 }
+
+# What units say of themselves, or is said of them. The first of these that a unit has is the status of an application
+# whose leader says nothing.
+STATUS_URGENCY = ("error", "blocked", "maintenance", "waiting", "active", "unknown")

@@ -14,10 +14,10 @@ def test_the_status_shows_applications_units_and_relations(deployed: Site) -> No
     applications, units, relations = deployed.cli.ok("app", "status", "web").split("\n\n")
     header, row = applications.splitlines()
     assert header.split() == ["APPLICATION", "CHARM", "UNITS", "STATUS", "MESSAGE", "LEADER"]
-    assert row.split() == ["web", "web", "2", "unknown", "-", "web/0"]
+    assert row.split() == ["web", "web", "2", "waiting", "-", "web/0"]
     header, first, second = units.splitlines()
     assert header.split() == ["UNIT", "MACHINE", "PHASE", "EVENT", "STATUS", "MESSAGE"]
-    assert first.split()[:5] == ["web/0", "anywhere", "operation", "-", "unknown"]
+    assert first.split()[:5] == ["web/0", "anywhere", "operation", "-", "waiting"]
     assert second.split()[0] == "web/1"
     _, peer, other = relations.splitlines()
     assert peer.split() == ["1", "web", "web:cluster", "alive"]
@@ -165,7 +165,7 @@ def test_a_wait_that_is_too_long_says_where_to_look(site: Site) -> None:
 def test_who_waits_for_active_units_is_told_which_ones_are_not(deployed: Site) -> None:
     assert deployed.cli.ok("app", "wait", "web", "pg") == "web and pg: settled\n"
     said = deployed.cli.fails("app", "wait", "pg", "--active", "--timeout", "100ms")
-    assert said == "Error: pg not active within 0s\nError: pg/0 is unknown\n"
+    assert said == "Error: pg not active within 0s\nError: pg/0 is waiting\n"
     deployed.say("pg/0", "active")
     assert deployed.cli.ok("app", "wait", "pg", "--active") == "pg: active\n"
     deployed.say("web/1", "waiting", "for a disk")
@@ -191,7 +191,7 @@ def test_who_waits_is_told_nothing_of_applications_that_go_meanwhile(
     monkeypatch.setattr(tinkwell.client.ApplicationClient, "get", get)
     monkeypatch.setattr(tinkwell.client.ApplicationClient, "active", never)
     said = deployed.cli.fails("app", "wait", "web", "pg", "--active", "--timeout", "100ms")
-    assert said == "Error: web and pg not active within 0s\nError: pg/0 is unknown\n"
+    assert said == "Error: web and pg not active within 0s\nError: pg/0 is waiting\n"
 
 
 def test_who_waits_is_told_of_units_that_run_the_former_charm(deployed: Site) -> None:
@@ -207,7 +207,7 @@ def test_who_waits_is_told_of_units_that_run_the_former_charm(deployed: Site) ->
 def test_who_waits_is_told_of_what_has_failed_and_of_what_runs(site: Site) -> None:
     site.cli.ok("app", "deploy", "pg", site.pg, "--to", "anywhere")
     said = site.cli.fails("app", "wait", "pg", "--timeout", "100ms")
-    assert "pg/0 is unknown: waits for an agent that takes scripts charms anywhere" in said
+    assert "pg/0 is waiting: waits for an agent that takes scripts charms anywhere" in said
     site.fail("install", "exit 2")
     assert "pg/0 #1 install failed once: exit 2" in site.cli.fails("app", "wait", "pg")
 

@@ -12,7 +12,7 @@ from tinkwell.client.unit import message
 from tinkwell.client.unit.model import Charm
 from tinkwell.core.charm import config
 from tinkwell.core.unit import name
-from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile
+from tinkwell.core.unit.kinds import STATUS_URGENCY, EventKind, EventState, Life, Profile
 from tinkwell.core.unit.resolver import explanation
 from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
@@ -20,8 +20,8 @@ from tinkwell.core.unit.world import Application, Relation, Running, Storage, Ta
 from tinkwell.core.unit.world import Unit as WorldUnit
 from tinkwell.core.value import document
 
-# As the server orders them.
-_URGENCY = ("error", "blocked", "maintenance", "waiting", "active", "unknown")
+# What the world has of a unit whose charm has said nothing yet; the server has that it waits.
+_UNSAID = ("unknown", "")
 
 
 def charm(source: Charm) -> pb.Charm:
@@ -119,7 +119,12 @@ def status(room: Room, source: WorldUnit) -> pb.UnitStatus:
     running = source.running
     if running is not None and running.state is EventState.ERROR:
         return pb.UnitStatus(name="error", message=running.message)
-    return pb.UnitStatus(name=source.status[0], message=source.status[1])
+    return _said(source)
+
+
+def _said(source: WorldUnit) -> pb.UnitStatus:
+    name, message_ = ("waiting", "") if source.status == _UNSAID else source.status
+    return pb.UnitStatus(name=name, message=message_)
 
 
 def event(room: Room, source: Running) -> pb.UnitEvent:
@@ -288,7 +293,7 @@ def grant(
         state=source.state,
         deferred=notices(room, source),
         ports=[pb.Port(protocol=each.protocol, number=each.number) for each in sorted(source.ports, key=str)],
-        status=pb.UnitStatus(name=source.status[0], message=source.status[1]),
+        status=_said(source),
         application_status=message.to_status(room.statuses.get(owner.name)),
         machine=source.machine,
         secrets=secret.own(room, source),
@@ -332,7 +337,7 @@ def _application_status(room: Room, source: Application, units: list[WorldUnit])
     if said is not None:
         return pb.UnitStatus(name=said.name, message=said.message)
     found = [status(room, each) for each in units]
-    return min(found, key=lambda each: _URGENCY.index(each.name), default=pb.UnitStatus(name="unknown"))
+    return min(found, key=lambda each: STATUS_URGENCY.index(each.name), default=pb.UnitStatus(name="unknown"))
 
 
 def _stamp(target: object, created_at: object, updated_at: object) -> None:
