@@ -1,10 +1,13 @@
 """Sends the lines of an attempt to the server while its script runs.
 
+Lines that follow each other quickly go together, since each call is a transaction of the server: a charm of `ops` logs
+several lines in each event.
 Lines that wait are bounded: a script that says more than the server takes is held back by its own output. What is not
 sent a while after the script's end is left out, for the event is worth more than its lines.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -17,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING_BYTES = 1024 * 1024
 LAST_SECONDS = 10.0
+# For so long the first line that waits may wait for others.
+GATHER_SECONDS = 0.5
 _LEVELS = {"TRACE": "DEBUG", "CRITICAL": "ERROR"}
 
 # Takes lines, and returns when the server has them; raises `errors.Error` where it does not want them.
@@ -26,8 +31,9 @@ Send = Callable[[Sequence[UnitLogLine]], Awaitable[object]]
 class Journal:
     """The lines of one attempt at the event with this ordinal."""
 
-    def __init__(self, send: Send, *, ordinal: int, attempt: int) -> None:
+    def __init__(self, send: Send, *, ordinal: int, attempt: int, gather_seconds: float = GATHER_SECONDS) -> None:
         self._send = send
+        self._gather_seconds = gather_seconds
         self._ordinal = ordinal
         self._attempt = attempt
         self._waiting: list[UnitLogLine] = []
@@ -54,6 +60,7 @@ class Journal:
         while True:
             async with self._changed:
                 await self._changed.wait_for(lambda: self._waiting or self._is_over)
+                await self._gather()
                 lines, self._waiting, self._waiting_bytes = self._waiting, [], 0
                 self._changed.notify_all()
             if not lines:
@@ -62,6 +69,12 @@ class Journal:
                 await self._send(lines)
             except errors.Error as error:
                 logger.warning("lines of a unit are left out", extra={"lines": len(lines), "cause": str(error)})
+
+    async def _gather(self) -> None:
+        """Wait for lines that follow those that wait, unless there are many, or no more come."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._gather_seconds):
+                await self._changed.wait_for(lambda: self._is_over or self._waiting_bytes > MAX_WAITING_BYTES // 2)
 
     async def finish(self) -> None:
         """Let `run` end once all is sent."""

@@ -91,3 +91,27 @@ async def test_lines_that_are_refused_are_left_out() -> None:
     running = asyncio.create_task(written.run())
     await written.hear("STDOUT", "one")
     await _finish(written, running)
+
+
+async def test_lines_that_follow_each_other_quickly_go_in_one_call() -> None:
+    calls = list[int]()
+
+    async def send(lines: Sequence[UnitLogLine]) -> None:
+        calls.append(len(lines))
+
+    written = Journal(send, ordinal=1, attempt=1, gather_seconds=3600)
+    running = asyncio.create_task(written.run())
+    for number in range(3):
+        await written.hear("STDOUT", str(number))
+        await asyncio.sleep(0)
+    await _finish(written, running)
+    assert calls == [3]
+
+
+async def test_a_line_that_nothing_follows_is_sent_while_its_script_runs() -> None:
+    server = Server()
+    written = Journal(server.send, ordinal=1, attempt=1, gather_seconds=0.01)
+    running = asyncio.create_task(written.run())
+    await written.hear("STDOUT", "one")
+    await eventually(lambda: len(server.lines) == 1)
+    await _finish(written, running)
