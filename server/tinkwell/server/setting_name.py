@@ -35,6 +35,7 @@ _OTHERS = frozenset(
         "IMAGE_ALLOW",
         "RELEASE_CONCURRENCY",
         "UNITS",
+        "COLD",
     )
 )
 _OTHERS_PREFIXES = tuple(f"{PREFIX}{name}_" for name in ("PROVISIONER", "AGENT", "DEV", "DOCKER"))

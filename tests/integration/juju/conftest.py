@@ -1,4 +1,7 @@
-"""A server and an agent for all tests here, and a model for each of their modules."""
+"""A server, an agent and a model for each module of tests.
+
+They end with their module: they run in a thread of this process, and change its environment.
+"""
 
 from collections.abc import Iterator
 
@@ -10,7 +13,7 @@ from integration.juju.stage import Place
 from support.database import Databases
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def place(postgres: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("juju")
     with stage.running(postgres, folder) as place, stage.environment(place, folder):

@@ -33,6 +33,7 @@ COMMANDS = {
         "upgrade",
         "watch",
         "actions",
+        "wait",
     },
     "unit": {
         *("list", "status", "add", "remove", "watch", "events", "logs", "deferred", "explain", "audit", "resolve"),
