@@ -11,12 +11,14 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
 from support import process, role, waiting
 from tinkwell.server.app.dev import binaries, place, postgres
+from tinkwell.server.database import session
 
 BIN_DIR = Path(os.environ["PG_BIN"]) if os.environ.get("PG_BIN") else None
 OWNER = Path(__file__).with_name("owner.py")
@@ -60,6 +62,27 @@ async def test_data_survives_a_restart(state_dir: Path) -> None:
     assert not is_alive(cluster.process.pid)
     async with embedded(state_dir) as cluster:
         assert await execute(cluster.url, "SELECT answer FROM kept") == "42"
+
+
+async def test_a_session_that_ends_before_it_is_closed_is_no_answer(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+    connect = session.connect
+
+    class Ended:
+        async def close(self) -> None:
+            raise BrokenPipeError
+
+    async def connect_late(*arguments: Any, **options: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return Ended() if asked == 1 else await connect(*arguments, **options)
+
+    monkeypatch.setattr(session, "connect", connect_late)
+    async with embedded(state_dir) as cluster:
+        assert asked > 1
+        assert await execute(cluster.url, "SELECT 42::text") == "42"
 
 
 async def test_this_account_is_the_owner_and_the_roles_that_are_named_and_no_other(state_dir: Path) -> None:

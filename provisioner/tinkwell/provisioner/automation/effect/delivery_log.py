@@ -63,16 +63,17 @@ class DeliveryLog:
         if again_in is not None:
             fields["again_in"] = round(again_in, 1)
         is_given_up = tried.outcome is not attempt.Outcome.DONE and again_in is None
-        if tried.outcome is attempt.Outcome.DONE:
-            logger.info("an effect is done", extra=fields)
-        else:
-            message = "an effect has failed for good" if is_given_up else "an effect has failed and is tried again"
-            logger.log(logging.ERROR if is_given_up else logging.WARNING, message, extra=fields)
+        # First, so that whoever reads of it in the process's log finds it in the delivery log.
         try:
             async with self._lock:
                 await asyncio.to_thread(self._append, {"time": _now(), **fields, "given_up": is_given_up})
         except OSError as error:
             logger.warning("the delivery log cannot be written", extra={"path": self._path, "cause": str(error)})
+        if tried.outcome is attempt.Outcome.DONE:
+            logger.info("an effect is done", extra=fields)
+        else:
+            message = "an effect has failed for good" if is_given_up else "an effect has failed and is tried again"
+            logger.log(logging.ERROR if is_given_up else logging.WARNING, message, extra=fields)
 
     def _append(self, record: dict[str, Any]) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -194,10 +194,10 @@ async def _wait_until_ready(process: asyncio.subprocess.Process, url: str, log: 
 async def _answers(url: str) -> bool:
     try:
         connection = await session.connect(url, session.TASK, connect_seconds=_START_SECONDS)
+        await connection.close()
     except dial.CannotConnect as error:
         # Whoever is told that it is a standby has been answered.
         return any(isinstance(cause, asyncpg.TargetServerAttributeNotMatched) for cause in error.causes)
     except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
         return False
-    await connection.close()
     return True

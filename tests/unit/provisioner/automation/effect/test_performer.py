@@ -1,6 +1,7 @@
 """How often an effect is tried, and what is written down about it."""
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,22 @@ async def test_the_delivery_log_keeps_to_its_size(tmp_path: Path) -> None:
     numbers = [json.loads(line)["attempt"] for line in (older + newest).splitlines()]
     assert numbers == list(range(numbers[0], 31))
     assert max(len(newest), len(older)) <= 2_000
+
+
+async def test_the_delivery_log_has_what_the_log_of_the_process_tells(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    written: list[bool] = []
+
+    def look(record: logging.LogRecord) -> bool:
+        written.append((tmp_path / "set.jsonl").exists())
+        return True
+
+    caplog.set_level(logging.INFO)
+    caplog.handler.addFilter(look)
+    log = delivery_log.DeliveryLog(tmp_path, "set")
+    await log.write(EFFECT, attempt.done("HTTP 204"), number=1, seconds=0.1, again_in=None)
+    assert written == [True]
 
 
 async def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
