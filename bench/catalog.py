@@ -16,6 +16,7 @@ from bench import (
     release,
     replay,
     retention,
+    scale,
     throughput,
     unit,
     workers,
@@ -41,4 +42,5 @@ CASES = (
     Case("unit", unit.run),
     Case("chart", chart.run),
     Case("lua", lua.run),
+    Case("scale", scale.run),
 )
