@@ -25,9 +25,9 @@ from tinkwell.core.unit.view import View
 
 
 def verdict(event: UnitEvent, ledger: Ledger, view: View) -> Verdict:
-    """Say what becomes of an event that failed or was lost. `event` has what its last attempt saw.
+    """Return what happens to an event that failed or was lost. `event` has what its last attempt saw.
 
-    With SKIP every event of the ledger's queue is skipped, of which this one is the head.
+    SKIP also skips the rest of the ledger's queue, whose head is this event.
     """
     if ledger.queue and ledger.queue[0].tells_same(event):
         is_over = event.relation != 0 and not _lives(event, view)
@@ -38,7 +38,7 @@ def verdict(event: UnitEvent, ledger: Ledger, view: View) -> Verdict:
 
 
 def _stands(event: UnitEvent, ledger: Ledger, view: View) -> bool:
-    """Whether the event of a living unit, or one of its teardown, still has its ground."""
+    """Whether the cause of an event still exists, for a living unit or one in teardown."""
     match event.kind:
         case EventKind.LEADER_ELECTED:
             return view.leads and view.term == event.seen.term
@@ -61,7 +61,10 @@ def _lives(event: UnitEvent, view: View) -> bool:
 
 
 def _has_other_side(event: UnitEvent, ledger: Ledger, view: View) -> bool:
-    """Whether what relation-joined or -changed tells of is there. An application's bag lives with its relation."""
+    """Whether the other side of relation-joined or -changed is there.
+
+    An application's bag lives as long as its relation.
+    """
     if event.is_echo:
         return relation.has_members(ledger.relations.get(event.relation, relation.NEVER_TOLD))
     if not event.unit:
