@@ -1,10 +1,10 @@
-"""The package that a charm travels as: a zip, as charmcraft packs it, with the manifest at its top.
+"""The package of a charm: a zip file, as charmcraft packs it, with the manifest at its top.
 
-`pack` is canonical: the same files give the same bytes, so that a digest names the files. Nothing is compressed, since
-what compression gives differs between versions of its library. `open_package` takes packages from strangers and reads
-no more than the list at their end, which is bounded before it is read; `check` reads all of them. What is taken are
-plain files and folders; everything else ends in `errors.CharmRefused`, whose fields are the names of members, or
-`package` where the whole is wrong.
+`pack` is canonical: the same files give the same bytes, so a digest identifies the files. Nothing is compressed,
+because compressed bytes differ between versions of the compression library. `open_package` accepts untrusted packages:
+it reads only the list of members at the end, and checks the list's size before it reads. `check` reads the whole
+package. Only plain files and folders are accepted. Everything else raises `errors.CharmRefused`; its fields are names
+of members, or `package` for the whole package.
 """
 
 import hashlib
@@ -31,16 +31,16 @@ MAX_FILES = 50_000
 MAX_PATH_BYTES = 1_024
 MAX_FOLDERS = 32
 HOOKS = "hooks/"
-# What of a charm of Juju runs its events: the one, or else the other.
+# A charm of Juju runs its events by this file, or by PROGRAM if there is no such file.
 DISPATCH = "dispatch"
 PROGRAM = "src/charm.py"
-# What the digest of a charm begins with.
+# The prefix of a charm's digest.
 DIGEST = "sha256:"
 
 _DIGEST = re.compile(f"{DIGEST}[0-9a-f]{{64}}")
 _PIECE_BYTES = 64 * 1024
 _PACKAGE = "package"
-# The end of the list of members is 22 bytes and a comment; the list has 46 bytes and the name for each of them.
+# The end of the member list is 22 bytes and a comment; each entry of the list is 46 bytes and a name.
 _END = struct.Struct("<4s4H2LH")
 _END_MAGIC = b"PK\x05\x06"
 _MAX_COMMENT_BYTES = 65_535
@@ -53,7 +53,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplemente
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file that is to be packed; `path` is relative to the charm's folder, with / between folders."""
+    """A file to pack; `path` is relative to the charm's folder, with / between folders."""
 
     path: str
     content: bytes
@@ -62,7 +62,7 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a package, and how many bytes it unpacks to."""
+    """A file of a package, and its unpacked size in bytes."""
 
     path: str
     size: int
@@ -70,7 +70,7 @@ class File:
 
 
 class Package:
-    """A package whose list of members is read and found good. Closing it leaves the file open that it was read from."""
+    """A package with a valid list of members. Closing it does not close the underlying file."""
 
     def __init__(self, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo]) -> None:
         self._archive = archive
@@ -80,7 +80,7 @@ class Package:
         )
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Iterate over the bytes of a file, in pieces. Raises `errors.CharmRefused` where they are broken."""
+        """Iterate over the bytes of a file, in chunks. Raises `errors.CharmRefused` if they are broken."""
         left = self._members[path].file_size
         try:
             with self._archive.open(self._members[path]) as member:
@@ -98,7 +98,7 @@ class Package:
         return metadata.read_manifest(texts)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._archive.close()
 
     def _text(self, name: str) -> str:
@@ -128,7 +128,7 @@ def pack(files: Iterable[NewFile]) -> bytes:
 
 
 def digest(file: BinaryIO) -> str:
-    """Give the name of a package: `sha256:` and the hash of its bytes, from the first one on, in hexadecimal digits."""
+    """Return a package's digest: `sha256:` and the hash of the whole file in hexadecimal digits."""
     found = hashlib.sha256()
     file.seek(0)
     while piece := file.read(_PIECE_BYTES):
@@ -145,7 +145,7 @@ def parse_digest(field: str, text: str) -> str:
 
 
 def open_package(file: BinaryIO) -> Package:
-    """Read the list of a package's members. Raises `errors.CharmRefused`; reading on needs the file."""
+    """Read the list of a package's members. Raises `errors.CharmRefused`. Reading its files needs `file` open."""
     _check_end(file)
     try:
         archive = zipfile.ZipFile(file)
@@ -164,7 +164,7 @@ def open_package(file: BinaryIO) -> Package:
 
 
 def check(file: BinaryIO) -> Charm:
-    """Read all of a package, and say what charm it is. Raises `errors.CharmRefused`."""
+    """Read a whole package, and return its charm. Raises `errors.CharmRefused`."""
     size = file.seek(0, io.SEEK_END)
     package = open_package(file)
     manifest, warnings = package.manifest()
@@ -186,7 +186,7 @@ def _missing_resources(manifest: Manifest, files: Sequence[File]) -> Iterator[st
 
 
 def _check_kind(manifest: Manifest, files: Sequence[File]) -> None:
-    """Refuse files that the kind of the charm does not go with."""
+    """Refuse files that do not belong to the charm's kind."""
     paths = [file.path for file in files]
     hooks = [file for file in files if file.path.startswith(HOOKS)]
     if manifest.kind is CharmKind.OPS:
@@ -203,7 +203,7 @@ def _check_kind(manifest: Manifest, files: Sequence[File]) -> None:
 
 
 def _check_ops(files: Sequence[File]) -> None:
-    """Refuse a charm of Juju that has nothing to run, or lacks what ops reads."""
+    """Refuse a charm of Juju without a program, or without a file that ops needs."""
     paths = {file.path: file for file in files}
     if charmcraft.METADATA_YAML not in paths:
         sentence = "is not what ops reads; give the folder of the charm, or pack it with charmcraft"
@@ -227,7 +227,7 @@ def _check_executable(files: Iterable[File]) -> None:
 
 
 def _check_end(file: BinaryIO) -> None:
-    """Bound the list of members before it is read."""
+    """Check the size of the member list before it is read."""
     size = file.seek(0, io.SEEK_END)
     if size > MAX_PACKED_BYTES:
         raise _too_large()
@@ -258,10 +258,10 @@ def _check_member(member: zipfile.ZipInfo) -> None:
 
 
 class _Names:
-    """All members so far: systems that ignore case, and those that do not, must make the same files of them."""
+    """The members so far: they must make the same files on systems that ignore case and on those that do not."""
 
     def __init__(self) -> None:
-        # The name as it is written, and whether it is a folder, by the name that all its spellings have in common.
+        # By folded name: the name as written, and whether it is a folder.
         self._known: dict[str, tuple[str, bool]] = {}
         self._seen: set[str] = set()
 
@@ -303,7 +303,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _fold(name: str) -> str:
-    """Give one text for all names that are one file for some system."""
+    """Return the same text for all names that are the same file on some system."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
