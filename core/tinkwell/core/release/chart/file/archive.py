@@ -1,9 +1,9 @@
-"""The archive that a chart travels as: a gzipped tar with one folder at its top.
+"""The archive of a chart: a gzipped tar with one folder at its top.
 
-`pack` is canonical: the same files give the same bytes, so that a digest names the files. `unpack` takes archives from
-strangers, and unpacks no more than is allowed, whatever they claim. What is taken are plain files below the top folder;
-everything else ends in `errors.ChartInvalid`, whose fields are the names of members, or `archive` where the whole is
-wrong.
+`pack` is canonical: the same files give the same bytes, so a digest identifies the files. `unpack` accepts untrusted
+archives, and never unpacks more than the limits allow, whatever the archive claims. Only plain files below the top
+folder are accepted. Everything else raises `errors.ChartInvalid`; its fields are names of members, or `archive` for the
+whole archive.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ from tinkwell.core.release.chart.file import tar
 from tinkwell.core.value import parse
 
 METADATA = "Chart.yaml"
-# What the digest of a chart begins with.
+# The prefix of a chart's digest.
 DIGEST = "sha256:"
 
 MAX_LEVELS = 10
 MAX_PACKED_BYTES = 8 * 1024 * 1024
-# Of the tar, so that its headers count, too.
+# The size of the unpacked tar, headers included.
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 10_000
 MAX_PATH_BYTES = 1_024
-# Twice ten levels of charts, and what is in the last of them.
+# Ten levels of charts take two folders each; the rest is for the files of the lowest chart.
 MAX_FOLDERS = 32
 
 _GZIP = zlib.MAX_WBITS | 16
@@ -40,19 +40,19 @@ _BESIDE = "stands beside the chart's folder; pack one folder with all files in i
 
 @dataclass(slots=True)
 class Allowance:
-    """What may still be unpacked of a chart, together with all the archives that are in it."""
+    """How much may still be unpacked of a chart, including all archives in it."""
 
     unpacked_bytes: int = MAX_UNPACKED_BYTES
     files: int = MAX_FILES
 
     def take_bytes(self, at: str, size: int) -> None:
-        """Count unpacked bytes. Raises `errors.ChartInvalid` beyond the limit."""
+        """Count unpacked bytes. Raises `errors.ChartInvalid` above the limit."""
         self.unpacked_bytes -= size
         if self.unpacked_bytes < 0:
             raise _invalid(at, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; leave large files out of the chart")
 
     def take_file(self, at: str) -> None:
-        """Count a member. Raises `errors.ChartInvalid` beyond the limit."""
+        """Count a member. Raises `errors.ChartInvalid` above the limit."""
         self.files -= 1
         if self.files < 0:
             raise _invalid(at, f"has more than {MAX_FILES:,} members; leave files out, or pack them into fewer ones")
@@ -72,7 +72,7 @@ def pack(top: str, files: Mapping[str, bytes]) -> bytes:
             header = tarfile.TarInfo(member)
             header.size, header.mode = len(files[path]), _MODE
             writer.addfile(header, io.BytesIO(files[path]))
-            # Before the next one is copied.
+            # Check before the next file is copied.
             _check_unpacked(buffer.tell())
     _check_unpacked(buffer.tell())
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
@@ -87,7 +87,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 
 def digest(data: bytes) -> str:
-    """Give the name of an archive: `sha256:` and the hexadecimal hash of its bytes."""
+    """Return an archive's digest: `sha256:` and the hash of its bytes in hexadecimal digits."""
     return f"{DIGEST}{hashlib.sha256(data).hexdigest()}"
 
 
@@ -98,13 +98,13 @@ def check_size(data: bytes, *, at: str = "") -> None:
 
 
 def extract(data: bytes, allowance: Allowance, *, at: str = "") -> dict[str, bytes]:
-    """Unpack an archive that stands in another one at `at`, out of what that may still take."""
+    """Unpack an archive that is at `at` in another one, within its remaining allowance."""
     check_size(data, at=at)
     stream = _Stream(data, allowance, at)
     try:
         files = dict(_files(stream, allowance, at))
     except tar.Broken as error:
-        raise _invalid(at, f"is no tar, or is broken: {error}; pack it again") from error
+        raise _invalid(at, f"is not a tar file, or is broken: {error}; pack it again") from error
     stream.finish()
     if not files:
         raise _invalid(at, "has no files; pack the folder in which Chart.yaml is")
@@ -133,7 +133,7 @@ def _place(at: str, name: str) -> str:
 
 
 def _parts(place: str, name: str) -> tuple[str, ...]:
-    """Take the name of a member apart. Raises `errors.ChartInvalid` for what is no plain path."""
+    """Split the path of a member. Raises `errors.ChartInvalid` if it is not a plain path."""
     path = name.removeprefix("./").removesuffix("/")
     parts = tuple(path.split("/"))
     if name.startswith("/"):
@@ -151,7 +151,7 @@ def _parts(place: str, name: str) -> tuple[str, ...]:
 
 
 def _fold(name: str) -> str:
-    """Give one text for all names that are one file for some system."""
+    """Return the same text for all names that are the same file on some system."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
@@ -161,14 +161,14 @@ def _check_unpacked(size: int) -> None:
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder, or a file, of which `entries` is None; what is in it is known by name without regard to case."""
+    """A folder, or a file if `entries` is None; the names of its entries ignore case."""
 
     name: str
     entries: "dict[str, _Folder] | None" = field(default_factory=dict)
 
 
 class _Tree:
-    """All members so far; a system that ignores case, and one that does not, must make the same files of them."""
+    """The members so far: they must make the same files on systems that ignore case and on those that do not."""
 
     def __init__(self) -> None:
         self._root = _Folder("")
@@ -200,7 +200,7 @@ class _Tree:
 
 
 class _Stream:
-    """The unpacked bytes of a gzip file, of which no more exist at once than were asked for."""
+    """The unpacked bytes of a gzip file; at most the requested bytes are in memory."""
 
     def __init__(self, data: bytes, allowance: Allowance, at: str) -> None:
         self._data = data
@@ -211,7 +211,7 @@ class _Stream:
         self._bytes_behind = 0
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer at the end. Raises `errors.ChartInvalid`."""
+        """Return `size` bytes, or fewer at the end. Raises `errors.ChartInvalid`."""
         while len(self._buffer) < size and (piece := next(self._pieces, b"")):
             self._allowance.take_bytes(self._at, len(piece))
             self._buffer += piece
@@ -221,7 +221,7 @@ class _Stream:
         return found
 
     def finish(self) -> None:
-        """Read on to the end, with nothing but zeros before it."""
+        """Read to the end of the file. Raises `errors.ChartInvalid` if there is anything but zeros."""
         while piece := self.read(_PIECE_BYTES):
             if piece.strip(b"\0"):
                 raise _invalid(self._at, "has more behind its last member; pack it again")
@@ -229,7 +229,7 @@ class _Stream:
             raise _invalid(self._at, f"has {self._bytes_behind:,} bytes behind its end; pack it again")
 
     def _unpacked(self) -> Iterator[bytes]:
-        """Unpack in small pieces of what goes in and what comes out: all that is not taken yet is copied each time."""
+        """Unpack in small pieces of input and output, because zlib copies the unused input each time."""
         unpacker = zlib.decompressobj(_GZIP)
         for start in range(0, len(self._data), _PIECE_BYTES):
             packed = self._data[start : start + _PIECE_BYTES]

@@ -1,7 +1,7 @@
 """The values that a user gives to a chart on a command line: files, and flags of several kinds.
 
-Kinds are put over each other in a fixed order, wherever they stand on the line; those of one kind in the order given.
-Objects are merged, everything else is replaced whole, and null removes what the chart has there.
+Kinds are merged in a fixed order, wherever they are on the line; flags of one kind in the order given. Objects are
+merged, every other value is replaced as a whole, and null removes the chart's value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from tinkwell.core.value.document import JsonObject
 from tinkwell.core.value.yaml import node as yaml_node
 from tinkwell.core.value.yaml import position
 
-# Gives the text of a file by its path; raises where there is none.
+# Returns the text of a file by its path; raises if the file is missing.
 Read: TypeAlias = Callable[[str], str]
 Given: TypeAlias = Mapping[str, Sequence[str]]
 
@@ -37,7 +37,7 @@ _SECRETS = (flags.SECRET, flags.SECRET_FILE)
 
 @dataclass(frozen=True, slots=True)
 class UserValues:
-    """What a user gave: the values, the JSON pointers to those that are secret, and the parts in their order."""
+    """The values that a user gave, the JSON pointers to the secret ones, and the parts in their order."""
 
     values: JsonObject
     secrets: tuple[str, ...] = ()
@@ -45,9 +45,9 @@ class UserValues:
 
 
 def unite(given: Given, read: Read) -> UserValues:
-    """Unite the texts of all flags, by the flags' keys. Raises `errors.InvalidField`, whose fields are flags or places.
+    """Merge the texts of all flags, by the flags' keys. Raises `errors.InvalidField`; its fields are flags or places.
 
-    The last line break of a secret's file is no part of the value.
+    The last line break of a secret's file is not part of the value.
     """
     paths = list(given.get(flags.FILES.key, ()))
     if paths.count("-") > 1:
@@ -75,7 +75,7 @@ def unite(given: Given, read: Read) -> UserValues:
 
 
 def read_values(file_name: str, text: str) -> JsonObject:
-    """Read a file of values, in YAML or JSON. Raises `errors.InvalidField`, whose field is the place in the file."""
+    """Read a file of values, in YAML or JSON. Raises `errors.InvalidField`; its field is the place in the file."""
     try:
         nodes = list(yaml_node.documents(text))
         value = yaml_node.value_of(nodes[0]) if nodes else None
@@ -102,7 +102,7 @@ def _assignments(flag: flags.Flag, text: str, mode: Mode, read: Read) -> tuple[s
 
 
 def _told(error: errors.InvalidField, flag: flags.Flag, text: str) -> errors.InvalidField:
-    """Say in which flag something is wrong, without what may be a secret."""
+    """Return an error that names the flag, without text that may be a secret."""
     shown = f"{text.partition('=')[0]}=…" if flag in _SECRETS and "=" in text else text
     field = f"{flag.options[-1]} {parse.excerpt(shown)}"
     return errors.InvalidField(errors.Violation(field, each.description) for each in error.violations)

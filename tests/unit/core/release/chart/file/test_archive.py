@@ -205,7 +205,7 @@ def test_a_file_that_claims_more_than_the_archive_has_is_cut_off() -> None:
     raw = bytearray(tar((header, content)))
     raw[124:136] = b"77777777777\0"
     with_checksum(raw, 0)
-    assert refused(zipped(bytes(raw))).startswith("archive: is no tar, or is broken: it is cut off; pack it again")
+    assert refused(zipped(bytes(raw))).startswith("archive: is not a tar file, or is broken: it is cut off; pack it again")
 
 
 def with_checksum(raw: bytearray, block: int) -> None:
@@ -220,7 +220,7 @@ def test_a_size_that_is_no_octal_number_is_refused(size: bytes) -> None:
     raw[1024 + 124 : 1024 + 136] = size.ljust(12, b"\0")
     with_checksum(raw, 2)
     assert refused(zipped(bytes(raw))) == (
-        "archive: is no tar, or is broken: a header has a number that is none, or is too large; pack it again"
+        "archive: is not a tar file, or is broken: a header has an invalid number, or one that is too large; pack it again"
     )
 
 
@@ -232,17 +232,17 @@ def test_a_long_chain_of_long_names_is_one_name() -> None:
 @pytest.mark.parametrize(
     ("kind", "content", "expected"),
     [
-        (tarfile.XHDTYPE, b"x", "a header has a record that is none"),
+        (tarfile.XHDTYPE, b"x", "a header has an invalid record"),
         (tarfile.XHDTYPE, b"9 path=a\n", None),
-        (tarfile.XHDTYPE, b"11 path=a\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"8 path=a\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"7 path\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"0 path=a\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"1" * 60_000, "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"10 size=x\n", "a header has a size that is none"),
-        (tarfile.XHDTYPE, b"11 size=-1\n", "a header has a size that is none"),
+        (tarfile.XHDTYPE, b"11 path=a\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"8 path=a\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"7 path\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"0 path=a\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"1" * 60_000, "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"10 size=x\n", "a header has an invalid size"),
+        (tarfile.XHDTYPE, b"11 size=-1\n", "a header has an invalid size"),
         (tarfile.XHDTYPE, b"15 comment=abc\n" * 5_000, "a header has 75,000 bytes; at most 65,536 are allowed"),
-        (tarfile.XGLTYPE, b"11 path=a\n", "a header has a record that is none"),
+        (tarfile.XGLTYPE, b"11 path=a\n", "a header has an invalid record"),
         (tarfile.XGLTYPE, b"9 path=a\n", "a header gives one name or size to all members"),
         (tarfile.XGLTYPE, b"15 comment=abc\n", None),
         (tarfile.XHDTYPE, bytes(2**20), "a header has 1,048,576 bytes; at most 65,536 are allowed"),
@@ -253,7 +253,7 @@ def test_a_long_chain_of_long_names_is_one_name() -> None:
 def test_what_stands_before_a_member_is_read_strictly(kind: bytes, content: bytes, expected: str | None) -> None:
     data = packed(member("x", content, type=kind), member("foo/a"))
     if expected is not None:
-        assert refused(data) == f"archive: is no tar, or is broken: {expected}; pack it again"
+        assert refused(data) == f"archive: is not a tar file, or is broken: {expected}; pack it again"
     elif b"path" in content:
         assert refused(data).startswith("a: stands beside the chart's folder")
     else:
@@ -322,9 +322,9 @@ WHOLE = archive.pack("foo", FILES)
         (b"", "archive: is cut off; pack or fetch it again"),
         (b"no gzip at all", "archive: is not gzip, or is broken; pack it with `tinkwell chart package`"),
         (b"PK\x03\x04", "archive: is not gzip, or is broken"),
-        (zipped(b""), "archive: is no tar, or is broken: it is cut off; pack it again"),
-        (zipped(b"no tar"), "archive: is no tar, or is broken: it is cut off"),
-        (zipped(b"no tar" * 1_000), "archive: is no tar, or is broken: a header has a number that is none"),
+        (zipped(b""), "archive: is not a tar file, or is broken: it is cut off; pack it again"),
+        (zipped(b"no tar"), "archive: is not a tar file, or is broken: it is cut off"),
+        (zipped(b"no tar" * 1_000), "archive: is not a tar file, or is broken: a header has an invalid number"),
         (zipped(bytes(10_240)), "archive: has no files; pack the folder in which Chart.yaml is"),
         (
             packed(member("foo", b"", type=tarfile.DIRTYPE)),
@@ -333,18 +333,18 @@ WHOLE = archive.pack("foo", FILES)
         (WHOLE + b"more", "archive: has 4 bytes behind its end; pack it again"),
         (WHOLE + WHOLE, f"archive: has {len(WHOLE)} bytes behind its end; pack it again"),
         (WHOLE + bytes(2**18), "archive: has 262,144 bytes behind its end; pack it again"),
-        (zipped(tar(member("foo/a"), end=False)), "archive: is no tar, or is broken: it is cut off"),
+        (zipped(tar(member("foo/a"), end=False)), "archive: is not a tar file, or is broken: it is cut off"),
         (
             zipped(tar(member("foo/a"), end=False) + b"x" * 512),
-            "archive: is no tar, or is broken: a header has a num",
+            "archive: is not a tar file, or is broken: a header has an inv",
         ),
         (zipped(tar(member("foo/a")) + b"x" * 512), "archive: has more behind its last member; pack it again"),
-        (zipped(tar(member("foo/a"), end=False)[:-10]), "archive: is no tar, or is broken: it is cut off"),
+        (zipped(tar(member("foo/a"), end=False)[:-10]), "archive: is not a tar file, or is broken: it is cut off"),
         (
             zipped(tar(member("foo/a")).replace(b"foo/a", b"foo/b")),
-            "archive: is no tar, or is broken: a header has a wr",
+            "archive: is not a tar file, or is broken: a header has a wr",
         ),
-        (packed(member("foo/a/")), "archive: is no tar, or is broken: a folder has bytes; pack it again"),
+        (packed(member("foo/a/")), "archive: is not a tar file, or is broken: a folder has bytes; pack it again"),
         (WHOLE[:-8] + bytes(8), "archive: is not gzip, or is broken"),
     ],
 )
