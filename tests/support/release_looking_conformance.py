@@ -90,7 +90,7 @@ async def a_plan_only_asks(client: Client) -> None:
     await owner.report(handle.id, step("role", 1, StepKind.STATE, State.SUCCEEDED, exit_code=0), listed)
     with pytest.raises(errors.IllegalTransition, match="only asks"):
         await owner.report(handle.id, step("role", 2, StepKind.ACTION, State.RUNNING))
-    with pytest.raises(errors.InvalidField, match="leaves all as it is"):
+    with pytest.raises(errors.InvalidField, match="which changes nothing"):
         await owner.report(handle.id, RemovedReport("role"))
     seen = ResourceReport(path="role", type="other", status=ResourceStatus.STALE, config='{"size": 9}')
     await owner.report(handle.id, seen, NodeReport(path="role", state=NodeState.READY))

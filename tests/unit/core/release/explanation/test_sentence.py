@@ -252,7 +252,7 @@ def test_of_very_many_nodes_the_first_are_explained() -> None:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (facts({}), 'path: "baz" is no node of the operation; known are'),
+        (facts({}), 'path: "baz" is not a node of the operation; known are'),
         (Facts(operation=OPERATION), 'path: there is no "baz" yet; the operation has no plan'),
     ],
 )
