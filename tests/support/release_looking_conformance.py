@@ -100,7 +100,7 @@ async def a_plan_only_asks(client: Client) -> None:
         (StepKind.STATE, State.SUCCEEDED),
         (StepKind.ACTION, State.CANCELLED),
     ]
-    with pytest.raises(errors.InvalidField, match="a PLAN that SUCCEEDED has one"):
+    with pytest.raises(errors.InvalidField, match="the document of a PLAN that SUCCEEDED"):
         await owner.report(
             handle.id, NodeReport(path="db", state=NodeState.SKIPPED), FinishReport(state=State.SUCCEEDED)
         )

@@ -99,7 +99,7 @@ async def test_that_the_child_keeps_the_network_is_said_once(caplog: pytest.LogC
             with pytest.raises(errors.Died):
                 await ask(child, "die", signal.SIGKILL)
     assert [record.message for record in caplog.records] == [
-        "the child process keeps the network of this one: Operation not permitted"
+        "the child process keeps this process's network: Operation not permitted"
     ]
 
 

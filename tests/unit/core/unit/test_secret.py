@@ -52,7 +52,7 @@ def test_content_is_a_map_of_keys_to_texts() -> None:
         ({"pass_word": "x"}, "is not a key"),
         ({"password-": "x"}, "is not a key"),
         ({"key": "x" * limit.SECRET_BYTES}, "content: has 1048579 bytes; a secret has at most 1048576"),
-        ({"key": "\ud800"}, "content.key: is no text"),
+        ({"key": "\ud800"}, "content.key: is not text"),
     ],
 )
 def test_bad_content_is_refused_without_telling_it(content: dict[str, str], message: str) -> None:

@@ -71,7 +71,7 @@ def test_what_is_asked_for_is_let_through(kind: str) -> None:
             "tinkerbell.org/v1alpha2",
             "Hardware",
             (
-                "apiVersion: is tinkerbell.org/v1alpha2, of which nothing is read yet; write the hardware as "
+                "apiVersion: is tinkerbell.org/v1alpha2, which is not supported; write the hardware as "
                 "tinkerbell.org/v1alpha1 has it"
             ),
         ),

@@ -1,8 +1,8 @@
-"""What a chart means together with the values of a user: its subcharts, their values, and their order.
+"""Combines a chart with the values of a user: its subcharts, their values, and their order.
 
     effective names → references → conditions and tags → imports → coalescing → (schemas) → graph
 
-The same chart and values always give the same. Schemas are checked by the caller, by way of `schemas`.
+The same chart and values always give the same result. The caller checks the schemas, which `schemas` returns.
 """
 
 from collections.abc import Iterator, Mapping

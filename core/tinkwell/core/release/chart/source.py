@@ -1,11 +1,11 @@
-"""What is kept of a request for a chart: which chart, and the values that were given. All else follows from these.
+"""The stored part of a request for a chart: the chart and the given values. Everything else follows from these.
 
 As JSON it is the source of an operation and of its revision:
 
     {"chart": {"digest": …, "name": …, "version": …}, "user_values": {…}, "strict": …, "default_values": {…}}
 
-`default_values` are there where they stand in the place of the values in the chart: an upgrade that keeps all values of
-the revision before has its values there.
+`default_values`, if given, replace the values in the chart: an upgrade that keeps all values of the former revision has
+that revision's values there.
 """
 
 import dataclasses

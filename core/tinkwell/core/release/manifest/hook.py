@@ -1,10 +1,10 @@
-"""The hooks of a chart: resources that are brought about at an event of the chart, and are no part of the release.
+"""The hooks of a chart: resources that run at an event of the chart, and are not part of the release.
 
     "hook": {"events": ["pre-install", "pre-upgrade"], "weight": 10}
 
 Hooks of an event run one after the other, those of smaller weights first and then by name. A weight may be negative, or
-have a fraction; without one it is 0. No resource depends on a hook, and a hook on none, since it is not there for long
-enough to be waited for. So its config is evaluated when the manifest is rendered, all of it.
+have a fraction; the default is 0. No resource depends on a hook, and a hook on no resource, because a hook does not
+last. So its whole config is evaluated when the manifest is rendered.
 """
 
 import math

@@ -8,8 +8,8 @@ The rules are asked in this order, and the first one that has an event decides:
     3   the unit is dying                                   its teardown: relations, peers, storages, stop, remove
     4   the plan of its setup                               the next step that still applies
     5   it is not installed                                 storage-attached, then install
-    6   a relation is new                                   relation-created; before it what a dying one of the same
-                                                            endpoint still owes
+    6   a relation is new                                   relation-created; before it the remaining events of a dying
+                                                            relation of the same endpoint
     7   leadership                                          leader-elected, leader-settings-changed
     8   a task waits                                        the task
     9   secrets, by id and revision                         secret-changed, -rotate, -expired, -remove
@@ -20,8 +20,8 @@ The rules are asked in this order, and the first one that has an event decides:
     13  relations, by number                                departed, broken, joined, changed, its own change
     14  a tick is due                                       update-status
 
-The event comes with what an attempt that is granted now will see. A task is no event: it has no ordinal, writes the
-ledger by its effects alone, and is not held up by an event that has failed.
+The result has the versions that an attempt granted now will see. A task is not an event: it has no ordinal, changes the
+ledger only by its effects, and a failed event does not hold it up.
 """
 
 from collections.abc import Iterator

@@ -1,20 +1,20 @@
-"""What becomes of an event that failed or was lost: it is asked before each further attempt.
+"""What happens to an event that failed or was lost: this is decided before each further attempt.
 
-    the event                                   its ground is gone when                             then
+    the event                                   its cause is gone when                              then
     the second of a forced pair or chain        the unit, or its relation, is dying                 SKIP
     none of the teardown                        the unit is dying                                   WITHDRAW
-    leader-elected                              the unit does not lead in that term any more        WITHDRAW
+    leader-elected                              the unit no longer leads in that term               WITHDRAW
     leader-settings-changed                     the unit leads now                                  WITHDRAW
     relation-created, -joined, -changed         the relation is dying, or the remote unit is not    WITHDRAW
                                                 visible; for an echo: no members are left
     storage-attached                            the storage is dying                                WITHDRAW
     secret-changed                              the secret is gone, or the unit may not read it     WITHDRAW
     secret-rotate                               the secret is gone, or not the unit's, for example  WITHDRAW
-                                                as the unit does not lead any more
+                                                because the unit no longer leads
     secret-expired, -remove                     the same, or the revision is gone                   WITHDRAW
     otherwise                                   never                                               RETRY
 
-What is second of a forced pair or chain is judged by the first row alone. An event whose ground stands is tried again.
+For the second of a forced pair or chain only the first row counts. An event whose cause still exists is tried again.
 """
 
 from tinkwell.core.unit.kinds import EventKind, Life, Verdict

@@ -272,7 +272,7 @@ def test_drift_is_what_a_plan_of_what_is_installed_found(
 @pytest.mark.parametrize(
     ("kind", "report", "message"),
     [
-        (OperationKind.PLAN, FinishReport(state=SUCCEEDED), "a PLAN that SUCCEEDED has one"),
+        (OperationKind.PLAN, FinishReport(state=SUCCEEDED), "the document of a PLAN that SUCCEEDED"),
         (OperationKind.UNINSTALL, FinishReport(state=SUCCEEDED, result="{}"), "this is UNINSTALL, which ends as SUCC"),
         (OperationKind.UPGRADE, FinishReport(state=State.FAILED, cause="{}", result="{}"), "which ends as FAILED"),
     ],

@@ -205,7 +205,8 @@ def test_a_file_that_claims_more_than_the_archive_has_is_cut_off() -> None:
     raw = bytearray(tar((header, content)))
     raw[124:136] = b"77777777777\0"
     with_checksum(raw, 0)
-    assert refused(zipped(bytes(raw))).startswith("archive: is not a tar file, or is broken: it is cut off; pack it again")
+    expected = "archive: is not a tar file, or is broken: it is cut off; pack it again"
+    assert refused(zipped(bytes(raw))).startswith(expected)
 
 
 def with_checksum(raw: bytearray, block: int) -> None:
@@ -220,7 +221,8 @@ def test_a_size_that_is_no_octal_number_is_refused(size: bytes) -> None:
     raw[1024 + 124 : 1024 + 136] = size.ljust(12, b"\0")
     with_checksum(raw, 2)
     assert refused(zipped(bytes(raw))) == (
-        "archive: is not a tar file, or is broken: a header has an invalid number, or one that is too large; pack it again"
+        "archive: is not a tar file, or is broken: a header has an invalid number, or one that is too large; "
+        "pack it again"
     )
 
 
