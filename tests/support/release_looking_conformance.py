@@ -234,7 +234,7 @@ async def only_a_plan_that_succeeded_is_applied_and_only_as_long_as_nothing_chan
         await client.releases.apply_plan(str(uuid.uuid4()))
     looked = await client.releases.drift("shop")
     await owner.look(looked, {"drift": ""})
-    with pytest.raises(errors.IllegalTransition, match="about what is installed"):
+    with pytest.raises(errors.IllegalTransition, match="about the installed revision"):
         await client.releases.apply_plan(looked.id)
     failed, good = await plan(client), None
     await client.releases.cancel(failed.id)

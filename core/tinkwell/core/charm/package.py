@@ -151,7 +151,7 @@ def open_package(file: BinaryIO) -> Package:
         archive = zipfile.ZipFile(file)
         members = archive.infolist()
     except _BROKEN as error:
-        raise _refused(_PACKAGE, "is no zip, or is broken; pack it again") from error
+        raise _refused(_PACKAGE, "is not a zip file, or is broken; pack it again") from error
     if len(members) > MAX_FILES:
         raise _too_many()
     if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
@@ -206,7 +206,7 @@ def _check_ops(files: Sequence[File]) -> None:
     """Refuse a charm of Juju without a program, or without a file that ops needs."""
     paths = {file.path: file for file in files}
     if charmcraft.METADATA_YAML not in paths:
-        sentence = "is not what ops reads; give the folder of the charm, or pack it with charmcraft"
+        sentence = "is no file that ops reads; give the folder of the charm, or pack it with charmcraft"
         raise _refused(charmcraft.CHARMCRAFT_YAML, sentence)
     if PROGRAM in paths:
         return
@@ -235,7 +235,7 @@ def _check_end(file: BinaryIO) -> None:
     tail = file.read()
     at = tail.rfind(_END_MAGIC)
     if at < 0 or len(tail) - at < _END.size:
-        raise _refused(_PACKAGE, "is no zip, or is cut off; pack the charm's folder as a zip")
+        raise _refused(_PACKAGE, "is not a zip file, or is cut off; pack the charm's folder as a zip")
     _, _, _, _, count, list_bytes, _, _ = _END.unpack_from(tail, at)
     if count > MAX_FILES:
         raise _too_many()
@@ -291,7 +291,7 @@ def _parts(name: str) -> tuple[str, ...]:
     if name.startswith("/"):
         raise _refused(name, "has an absolute path; write it relative to the charm's folder")
     if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
-        raise _refused(name, r"is no plain path; write it without .., ., // and \ in the charm's folder")
+        raise _refused(name, r"is not a plain path; write it without .., ., // and \ in the charm's folder")
     if len(parts) > MAX_FOLDERS + 1:
         raise _refused(name, f"lies in more than {MAX_FOLDERS} folders; move it up")
     try:

@@ -166,7 +166,7 @@ def _read_node(checks: check.Checks, path: str, given: JsonValue, before: Collec
     for member, others in (("after", node.after), ("begin", (node.begin,) if node.begin else ())):
         for other in others:
             if other not in before and not checks.is_full:
-                checks.refuse(members.path(member), f"{parse.show(other)} is no node that stands before this one")
+                checks.refuse(members.path(member), f"{parse.show(other)} is not a node before this one")
     if node.begin and node.kind is not PlanKind.CHART:
         checks.refuse(members.path("begin"), "is of charts alone")
     return node

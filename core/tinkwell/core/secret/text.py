@@ -65,7 +65,7 @@ def _check_limits(texts: Iterable[str]) -> None:
 
 
 def _too_short(value: JsonValue, size: int) -> str:
-    rule = f"at least {MIN_BYTES} are needed, since anything shorter cannot be told from ordinary text"
+    rule = f"at least {MIN_BYTES} are needed, because a shorter text cannot be told from ordinary text"
     if isinstance(value, dict | list):
         return f"a sensitive value in it has {size} bytes, and {rule}; name the values in it that are secret"
     return f"a sensitive value has {size} bytes, and {rule}"

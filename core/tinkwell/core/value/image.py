@@ -69,12 +69,12 @@ def _find_mistake(text: str) -> str:
 def _find_name_mistake(name: str) -> str:
     domain, components = _split_domain(name)
     if domain and not _DOMAIN.fullmatch(domain):
-        return "what stands before the first / is not the host of a registry"
+        return "the part before the first / is not the host of a registry"
     for component in components:
         if not _COMPONENT.fullmatch(component):
             # The reference is shown as a whole, because masking may miss a part of a secret.
             return (
-                "a part of its name has what none may have; use lower-case letters and digits, joined by a dot, one "
+                "a part of its name has a wrong character; use lower-case letters and digits, joined by a dot, one "
                 "or two underscores, or dashes"
             )
     if len("/".join([domain or DOCKER_HUB, *components])) > MAX_NAME_CHARACTERS:

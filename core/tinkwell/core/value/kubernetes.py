@@ -96,7 +96,7 @@ def _refusal(kind: str, version: str, value: JsonObject) -> str:
     if ours and kind == "Workflow":
         return f"is Workflow; workflows are made by a command, not by a file: {' '.join(_workflow(value))}"
     if ours and kind == "WorkflowRuleSet":
-        return "is WorkflowRuleSet; write what is to happen by itself as rules for tinkwell automation"
+        return "is WorkflowRuleSet; write its rules as rules for tinkwell automation"
     named = f"is {parse.excerpt(kind)} of {parse.excerpt(version)}"
     return f"{named}; {_PLACELESS.get(_group(version), f'Tinkwell has no place for such objects; {_OUT}')}"
 

@@ -104,8 +104,8 @@ class WaitReason(StrEnum):
     MACHINE_BUSY = "another workflow runs on a machine of this one"
     BACKOFF = "the next attempt is not due yet"
     STOPPING = "a run of this workflow is being stopped first"
-    HELD_ELSEWHERE = "somebody else who lives holds the machine for this workflow"
-    ABANDONED = "who ran the action is dead, and its run is not here"
+    HELD_ELSEWHERE = "another living worker holds the machine for this workflow"
+    ABANDONED = "the owner of the action is dead, and its run is not here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watch
     action = next((a for a in view.actions if a.id == key.run), None)
     if action is None:
         succeeded = view.state is State.SUCCEEDED
-        return "the workflow is SUCCEEDED" if succeeded else "the workflow does not exist any more"
+        return "the workflow is SUCCEEDED" if succeeded else "the workflow no longer exists"
     if _is_for_hook(view, action, key, here=here, watched=watched):
         return ""
     if action.state.is_final:

@@ -153,7 +153,7 @@ def retry_after(workflow: Workflow, action: Action) -> int | None:
 
 def lose(workflow: Workflow, actions: Sequence[Action], action: Action) -> Changes:
     """Return what changes if the end of the running attempt at an action can no longer be known."""
-    message = "lost: the lease of whoever ran it is over, so nobody can tell how it ended"
+    message = "lost: the lease of its worker is over, so its result is not known"
     heard = Report(action_id=action.id, worker_id=action.worker_id, state=State.FAILED, message=message)
     return _end(workflow, actions, action, heard, reason=Reason.ACTION_LOST)
 

@@ -123,12 +123,12 @@ def test_what_is_no_file_is_refused(kind: int, sentence: str) -> None:
 
 def test_what_is_no_zip_is_refused() -> None:
     good = package.pack([MANIFEST])
-    assert refusal(b"") == "package: is no zip, or is cut off; pack the charm's folder as a zip"
-    assert refusal(b"name: web") == "package: is no zip, or is cut off; pack the charm's folder as a zip"
-    assert "package: is no zip, or is cut off" in refusal(good[:-10])
+    assert refusal(b"") == "package: is not a zip file, or is cut off; pack the charm's folder as a zip"
+    assert refusal(b"name: web") == "package: is not a zip file, or is cut off; pack the charm's folder as a zip"
+    assert "package: is not a zip file, or is cut off" in refusal(good[:-10])
     assert refusal(good[30:]).startswith("charm.yaml: is broken")
     at = good.index(b"PK\x01\x02")
-    assert refusal(good[:at] + b"????" + good[at + 4 :]).startswith("package: is no zip, or is broken")
+    assert refusal(good[:at] + b"????" + good[at + 4 :]).startswith("package: is not a zip file, or is broken")
 
 
 def test_broken_bytes_are_found_before_anything_is_stored() -> None:
@@ -212,7 +212,7 @@ def test_a_manifest_that_is_too_large_or_no_text_is_refused() -> None:
         ),
         (
             [NewFile("charmcraft.yaml", b"name: web"), NewFile("src/charm.py", b"")],
-            "charmcraft.yaml: is not what ops reads; give the folder of the charm, or pack it with charmcraft",
+            "charmcraft.yaml: is no file that ops reads; give the folder of the charm, or pack it with charmcraft",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_a_plan_is_read_as_it_was_written() -> None:
         ({"format": 1, "nodes": [{**NODE, "after": ["a"]}]}, 'plan.nodes[0].after: "a" is no node that stands before'),
         (
             {"format": 1, "nodes": [{**NODE, "after": ["b"]}, {**NODE, "path": "b"}]},
-            'plan.nodes[0].after: "b" is no node that stands before this one',
+            'plan.nodes[0].after: "b" is not a node before this one',
         ),
     ],
 )

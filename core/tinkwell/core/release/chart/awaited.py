@@ -60,7 +60,7 @@ def _befores(unit: Unit) -> dict[str, list[str]]:
 def _subcharts(unit: Unit, after: str, awaited: Collection[str], hint: Callable[[str], str]) -> Subcharts:
     def explain(subchart: str) -> str:
         if subchart == after:
-            return f"{subchart} cannot be given what it gives itself"
+            return f"{subchart} cannot use its own outputs as its inputs"
         return _disabled(unit, subchart) or f"{after} does not wait for {subchart}; {hint(subchart)}"
 
     return Subcharts(awaited=frozenset(awaited), others=unit.decisions.keys(), explain=explain)

@@ -116,8 +116,8 @@ def fail(node: NodeView, message: str) -> MoveNode:
 
 def lost_message(found: str) -> str:
     """Return why a node with a lost action has failed."""
-    advice = "see that nothing of it runs there any more, and resume with accept-lost"
-    return f"{report.STEP_LOST}: {found}, and nobody can tell what an action does on another engine; {advice}"
+    advice = "make sure that it no longer runs there, and resume with accept-lost"
+    return f"{report.STEP_LOST}: {found}, and an action on another engine cannot be watched; {advice}"
 
 
 def describe(step: StepView) -> str:

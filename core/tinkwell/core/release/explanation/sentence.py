@@ -37,17 +37,17 @@ def _owner(operation: OperationFact) -> str:
     if holder is not None:
         lost = f"{holder}, which had it, has not been heard of since {_seconds(holder.silent_seconds)}, and "
     elif operation.state is State.RUNNING:
-        lost = "who had it is gone, and "
+        lost = "its owner is gone, and "
     if not operation.alive:
         start = f'"tinkwell provisioner --releases {operation.namespace}"'
-        return f"{lost}no provisioner is there that could take it; one is started with {start}"
+        return f"{lost}no provisioner is alive to take it; start one with {start}"
     fitting = [each for each in operation.alive if operation.engine in ("", each.engine)]
     if not fitting:
         there = _listed([str(each) for each in operation.alive])
         keeps = f"{operation.release_name} keeps files on the engine {operation.engine}"
-        return f"{lost}nobody may take it: {keeps}, and there is only {there}"
+        return f"{lost}no provisioner may take it: {keeps}, and there is only {there}"
     there = _listed([str(each) for each in fitting])
-    return f"{lost}nobody has taken it; a provisioner does that takes operations of {operation.namespace}: see {there}"
+    return f"{lost}no provisioner has taken it; one will that takes operations of {operation.namespace}: see {there}"
 
 
 def of_nodes(facts: Facts, path: str = "") -> tuple[Sequence[NodeExplanation], int]:

@@ -130,7 +130,7 @@ class ManifestResource:
         hook = hooks.read_member(members)
         for member in ("keep", "ignore") if hook is not None else ():
             if member in members:
-                checks.refuse(members.path(member), "is of what stays, which a hook does not; leave it out")
+                checks.refuse(members.path(member), "is for resources that stay, and a hook does not; leave it out")
         return cls(
             type=members.text("type", _parse_type, is_required=True),
             dependencies=members.texts_by_key("dependencies", name.parse_alias, _parse_target),

@@ -19,7 +19,7 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 DECIDED_AT_RUN = "decided at run"
 # The server accepts no message above 4 MiB.
 MAX_RESULT_BYTES = 3 * 1024 * 1024
-_GONE = "it is not there any more"
+_GONE = "it no longer exists"
 _SHOWN_POINTERS = 5
 
 

@@ -90,8 +90,8 @@ class Pattern:
             return cls(_compile_pattern(f"^(?:{text})"))
         except ValueError as error:
             description = (
-                f"{parse.show(text)} is no regular expression that can be matched in linear time; "
-                "leave out back references and looking around, and whatever is not of ECMAScript"
+                f"{parse.show(text)} is not a regular expression that can be matched in linear time; "
+                "leave out back references and look-arounds, and use the syntax of ECMAScript"
             )
             raise errors.InvalidField.of(path, description) from error
 

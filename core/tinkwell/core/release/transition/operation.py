@@ -143,7 +143,7 @@ def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow 
         why = "it failed before anything was planned; apply it again"
         raise errors.IllegalTransition(f"release {name}", why)
     if cause.is_lost(newest.cause) and not options.accept_lost:
-        why = "nobody can tell what an action of it does on another engine; see to that, and resume with accept_lost"
+        why = "an action of it may still run on another engine; make sure that it does not, and resume with accept_lost"
         raise errors.IllegalTransition(f"release {name}", why)
     return Begun(
         kind=newest.kind,
@@ -185,14 +185,14 @@ def begin_apply_plan(release: ReleaseRow | None, planned: PlannedRow) -> Begun:
     """
     plan = planned.operation
     if plan.kind is not OperationKind.PLAN or plan.looks_for_drift:
-        what = "is about what is installed" if plan.looks_for_drift else f"is of kind {plan.kind}"
+        what = "is about the installed revision" if plan.looks_for_drift else f"is of kind {plan.kind}"
         why = f"it {what}, and there is nothing in it to apply; give a plan of a chart or of manifests"
         raise errors.IllegalTransition(f"operation {plan.id}", why)
     if plan.state is not State.SUCCEEDED:
         why = f"it is {plan.state}, and only a plan that SUCCEEDED can be applied"
         raise errors.IllegalTransition(f"plan {plan.id}", why)
     if release is None or release.id != planned.release_id:
-        raise errors.PlanStale(plan.id, "its release is no longer there")
+        raise errors.PlanStale(plan.id, "its release no longer exists")
     _refuse_busy(release)
     if planned.changed_by:
         raise errors.PlanStale(plan.id, f"operation {planned.changed_by} has changed its release since")
@@ -270,7 +270,7 @@ def ended(operation: OperationRow) -> errors.IllegalTransition:
 
 
 def _lose(step: StepRow) -> MoveStep:
-    why = "its owner is dead, and its engine is another one, so nobody can tell how it ended"
+    why = "its owner is dead, and its engine is another one, so its result is lost"
     return MoveStep(
         path=step.path,
         ordinal=step.ordinal,

@@ -138,7 +138,7 @@ def setup_is_in_order(history: History) -> Iterator[Violation]:
             if place < last:
                 yield of("I7", unit, one, "it came later than its place in the setup")
             if place > last + 1 and not (last in (1, 2) and place in (3, 4)):
-                yield of("I7", unit, one, "it came before what must come in the setup before it")
+                yield of("I7", unit, one, "it came before an event of the setup that must precede it")
             last = max(place, last)
 
 

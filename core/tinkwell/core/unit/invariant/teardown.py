@@ -30,7 +30,7 @@ def teardown_is_in_order(history: History) -> Iterator[Violation]:
         for told in teardown(unit):
             place = _place(told)
             if place < last:
-                yield of("I28", unit, told, "it came after what it must come before")
+                yield of("I28", unit, told, "it came after an event that it must precede")
             last = max(last, place)
             if not told.relation:
                 continue
@@ -38,7 +38,7 @@ def teardown_is_in_order(history: History) -> Iterator[Violation]:
                 done.add(number)
                 number = told.relation
             if number in done:
-                yield of("I28", unit, told, f"another relation came between this and what it owed of {number}")
+                yield of("I28", unit, told, f"another relation came between this and the rest of relation {number}")
 
 
 def stop_if_started(history: History) -> Iterator[Violation]:

@@ -26,7 +26,7 @@ _BLANKS = re.compile(r"[ \t]*")
 _TAB_AHEAD = re.compile("[ \r\n\x85\u2028\u2029]*\t")
 _LINE_ENDS = "\0\r\n\x85\u2028\u2029"
 _INDENTS = "a tab indents this line; write spaces instead"
-_BEGINS = "a tab stands before a list or mapping that begins in this line; write a space instead"
+_BEGINS = "a tab is before a list or mapping that begins in this line; write a space instead"
 
 
 def yaml() -> ruamel.yaml.YAML:

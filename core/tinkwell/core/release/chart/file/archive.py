@@ -35,7 +35,7 @@ _GZIP = zlib.MAX_WBITS | 16
 _LEVEL = 9
 _PIECE_BYTES = 64 * 1024
 _MODE = 0o644
-_BESIDE = "stands beside the chart's folder; pack one folder with all files in it"
+_BESIDE = "is beside the chart's folder; pack one folder with all files in it"
 
 
 @dataclass(slots=True)
@@ -139,7 +139,9 @@ def _parts(place: str, name: str) -> tuple[str, ...]:
     if name.startswith("/"):
         raise errors.ChartInvalid.of(place, "has an absolute path; write it relative to the chart's folder")
     if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
-        raise errors.ChartInvalid.of(place, r"is no plain path; write it without .., ., // and \ in the chart's folder")
+        raise errors.ChartInvalid.of(
+            place, r"is not a plain path; write it without .., ., // and \ in the chart's folder"
+        )
     if len(parts) > MAX_FOLDERS + 1:
         raise errors.ChartInvalid.of(place, f"lies in more than {MAX_FOLDERS} folders; move it up")
     try:

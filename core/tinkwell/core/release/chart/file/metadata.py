@@ -335,7 +335,7 @@ def _scalar_text(value: JsonValue) -> str | None:
 
 def _describe(value: JsonValue) -> str:
     if isinstance(value, list):
-        return "a list in which something else stands"
+        return "a list with an item of another type"
     return document.describe(value)
 
 

@@ -48,7 +48,7 @@ class Coalescing:
                     node.warn(f"{node.chart.path(archive.METADATA)}: {child.name} has no object {missing} to import")
                     continue
                 if self._spend(node, table) + len(target) > document.MAX_DEPTH:
-                    self._stop(node, f"would be nested deeper than {document.MAX_DEPTH} levels by what is imported")
+                    self._stop(node, f"would be nested deeper than {document.MAX_DEPTH} levels by an import")
                 imported.put_under(value.nest(target, table))
         self._defaults[node] = value.overlay(node.chart.values, imported.values)
         if imported.values:
