@@ -63,11 +63,10 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key of a mapping with its value; `is_merged`: it came from a `<<`."""
+    """A key of a mapping with its value."""
 
     key: Scalar
     node: "Node"
-    is_merged: bool = False
 
 
 Node: TypeAlias = Scalar | Sequence | Mapping
@@ -258,7 +257,7 @@ class _Composer:
             entries[key.text] = Entry(key, node)
         for mapping in merged:
             for name, entry in mapping.entries.items():
-                entries.setdefault(name, Entry(entry.key, entry.node, is_merged=True))
+                entries.setdefault(name, entry)
         return Mapping(closed.start, entries)
 
     def _merged(self, node: Node) -> list[Mapping]:

@@ -13,10 +13,7 @@ LOG_LINES_PER_EVENT = 10_000
 UNITS_PER_APPLICATION = 10_000
 # AddUnits and Relate are refused above it: finding a unit's next event looks at all members of its relations.
 MEMBERS_PER_RELATION = 2_000
-# The number of past events that a unit keeps, beside those that the rules still need.
-EVENTS_PER_UNIT = 1_000
 TOOL_CALLS_PER_ATTEMPT = 10_000
-TOOL_INPUT_BYTES = 4 << 20
 # The size of a request that ends an event or a task; the server accepts no larger message.
 COMMIT_BYTES = 4 << 20
 SECRET_KEYS = 64

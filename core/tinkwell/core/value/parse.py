@@ -10,12 +10,6 @@ from typing import NewType
 
 from tinkwell.core import errors
 
-HardwareId = NewType("HardwareId", str)
-TemplateId = NewType("TemplateId", str)
-WorkflowId = NewType("WorkflowId", str)
-ActionId = NewType("ActionId", str)
-EventId = NewType("EventId", str)
-HistoryId = NewType("HistoryId", str)
 Revision = NewType("Revision", int)
 
 MAX_NAME_BYTES = 199

@@ -18,7 +18,6 @@ _ORDER = {
     _K.CONFIG_CHANGED: 4,
     _K.START: 5,
 }
-_ONCE = (_K.INSTALL, _K.CONFIG_CHANGED, _K.START)
 
 
 def setup(unit: UnitHistory) -> Sequence[Told]:

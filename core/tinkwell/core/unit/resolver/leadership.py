@@ -28,11 +28,6 @@ def remaining_seconds(lease_remaining_seconds: float) -> float:
     return lease_remaining_seconds + GRACE_SECONDS
 
 
-def may_lead(leader_remaining_seconds: float) -> bool:
-    """Whether a unit may still act as leader, with this time left to lead, counted from before the unit asked."""
-    return leader_remaining_seconds >= GRACE_SECONDS
-
-
 def elect(
     candidates: Iterable[Candidate], *, application_life: Life, leader: str, leader_remaining_seconds: float
 ) -> str:
