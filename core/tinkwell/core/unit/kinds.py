@@ -2,7 +2,6 @@
 
 import calendar
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -258,44 +257,6 @@ class Leaving(StrEnum):
     REMOTE = "REMOTE"
     RELATION = "RELATION"
 
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What an event means, in one sentence, and the phases of a unit's life in which it comes."""
-
-    text: str
-    phases: tuple[Phase, ...]
-
-
-_SETUP, _OPERATION, _TEARDOWN = (Phase.SETUP,), (Phase.OPERATION,), (Phase.TEARDOWN,)
-# In the order in which a unit's life first has them.
-MEANINGS: Mapping[EventKind, Meaning] = {
-    EventKind.STORAGE_ATTACHED: Meaning("The unit has a storage now.", _SETUP + _OPERATION),
-    EventKind.INSTALL: Meaning("The unit is new; it installs what it runs.", _SETUP),
-    EventKind.RELATION_CREATED: Meaning("The unit is in a relation, and may write into its bag.", _SETUP + _OPERATION),
-    EventKind.LEADER_ELECTED: Meaning("The unit leads its application.", _SETUP + _OPERATION),
-    EventKind.LEADER_SETTINGS_CHANGED: Meaning("Another unit leads the application.", _SETUP + _OPERATION),
-    EventKind.CONFIG_CHANGED: Meaning("The configuration is new, or another one.", _SETUP + _OPERATION),
-    EventKind.START: Meaning("The unit is set up, or its charm upgraded; it begins its work.", _SETUP + _OPERATION),
-    EventKind.RELATION_JOINED: Meaning("A unit has entered the relation; its change follows at once.", _OPERATION),
-    EventKind.RELATION_CHANGED: Meaning("The bag of a unit or of an application has changed.", _OPERATION),
-    EventKind.RELATION_DEPARTED: Meaning(
-        "A unit has left the relation, or this one leaves it.", _OPERATION + _TEARDOWN
-    ),
-    EventKind.RELATION_BROKEN: Meaning("The relation is over for the unit.", _OPERATION + _TEARDOWN),
-    EventKind.SECRET_CHANGED: Meaning("A secret that the unit reads has a new revision.", _OPERATION),
-    EventKind.SECRET_ROTATE: Meaning("It is time for a new revision of a secret that the unit owns.", _OPERATION),
-    EventKind.SECRET_EXPIRED: Meaning("A revision of a secret that the unit owns has expired.", _OPERATION),
-    EventKind.SECRET_REMOVE: Meaning("Nobody reads a revision of a secret that the unit owns any more.", _OPERATION),
-    EventKind.UPGRADE_CHARM: Meaning("The unit runs on another charm from now on.", _OPERATION),
-    EventKind.PRE_SERIES_UPGRADE: Meaning("The machine's system is to be upgraded.", _OPERATION),
-    EventKind.POST_SERIES_UPGRADE: Meaning("The machine's system was upgraded.", _OPERATION),
-    EventKind.COLLECT_METRICS: Meaning("Somebody has asked for the unit's metrics.", _OPERATION),
-    EventKind.UPDATE_STATUS: Meaning("It is time to look after the status; nothing else is due.", _OPERATION),
-    EventKind.STORAGE_DETACHING: Meaning("A storage is about to go.", _OPERATION + _TEARDOWN),
-    EventKind.STOP: Meaning("The unit ends its work.", _TEARDOWN),
-    EventKind.REMOVE: Meaning("The unit takes away what it has left; it gets nothing more.", _TEARDOWN),
-}
 
 # The values of a unit's status, most urgent first. If an application's leader has set no status, the application shows
 # the most urgent status of its units.
