@@ -12,7 +12,6 @@ import io
 import re
 import stat
 import struct
-import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,13 +22,11 @@ from tinkwell.core import errors
 from tinkwell.core.charm import charmcraft, metadata
 from tinkwell.core.charm.record import Charm, Manifest
 from tinkwell.core.unit.kinds import CharmKind
-from tinkwell.core.value import parse
+from tinkwell.core.value import member_name, parse
 
 MAX_PACKED_BYTES = 256 * 1024 * 1024
 MAX_UNPACKED_BYTES = 1024 * 1024 * 1024
 MAX_FILES = 50_000
-MAX_PATH_BYTES = 1_024
-MAX_FOLDERS = 32
 HOOKS = "hooks/"
 # A charm of Juju runs its events by this file, or by PROGRAM if there is no such file.
 DISPATCH = "dispatch"
@@ -112,10 +109,10 @@ class Package:
 
 def pack(files: Iterable[NewFile]) -> bytes:
     """Pack files, in any order. Raises `errors.CharmRefused`."""
-    buffer, names = io.BytesIO(), _Names()
+    buffer, names = io.BytesIO(), member_name.Names("charm")
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
         for file in sorted(files, key=lambda file: file.path):
-            names.add(file.path, is_folder=False)
+            _add(names, file.path, is_folder=False)
             if len(file.content) + buffer.tell() > MAX_PACKED_BYTES:
                 raise _too_large()
             member = zipfile.ZipInfo(file.path, _EPOCH)
@@ -156,9 +153,9 @@ def open_package(file: BinaryIO) -> Package:
         raise _too_many()
     if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
         raise _refused(_PACKAGE, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; leave large files out")
-    names = _Names()
+    names = member_name.Names("charm")
     for member in members:
-        names.add(member.filename, is_folder=member.is_dir())
+        _add(names, member.filename, is_folder=member.is_dir())
         _check_member(member)
     return Package(archive, members)
 
@@ -257,54 +254,14 @@ def _check_member(member: zipfile.ZipInfo) -> None:
         raise _refused(member.filename, "is compressed in an unusual way; pack it with deflate")
 
 
-class _Names:
-    """The members so far: they must make the same files on systems that ignore case and on those that do not."""
-
-    def __init__(self) -> None:
-        # By folded name: the name as written, and whether it is a folder.
-        self._known: dict[str, tuple[str, bool]] = {}
-        self._seen: set[str] = set()
-
-    def add(self, name: str, *, is_folder: bool) -> None:
-        """Add a member and the folders above it. Raises `errors.CharmRefused`."""
-        parts = _parts(name)
-        path = "/".join(parts)
-        if path in self._seen:
-            raise _refused(name, "occurs twice; pack each file once")
-        self._seen.add(path)
-        if len(self._seen) > MAX_FILES:
-            raise _too_many()
-        for depth in range(1, len(parts) + 1):
-            here, needs_folder = "/".join(parts[:depth]), is_folder or depth < len(parts)
-            known, was_folder = self._known.setdefault(_fold(here), (here, needs_folder))
-            if known != here:
-                sentence = f"differs from {parse.show(known)} only in case or in accents; rename one of them"
-                raise _refused(name, sentence)
-            if was_folder is not needs_folder:
-                raise _refused(name, "is a file and a folder at once; rename one of them")
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    """Take the name of a member apart. Raises `errors.CharmRefused` for what is no plain path."""
-    path = name.removesuffix("/")
-    parts = tuple(path.split("/"))
-    if name.startswith("/"):
-        raise _refused(name, "has an absolute path; write it relative to the charm's folder")
-    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
-        raise _refused(name, r"is not a plain path; write it without .., ., // and \ in the charm's folder")
-    if len(parts) > MAX_FOLDERS + 1:
-        raise _refused(name, f"lies in more than {MAX_FOLDERS} folders; move it up")
+def _add(names: member_name.Names, name: str, *, is_folder: bool) -> None:
+    """Add the name of a member. Raises `errors.CharmRefused`."""
     try:
-        parse.parse_text("", path, max_bytes=MAX_PATH_BYTES)
-    except errors.InvalidField as error:
-        sentence = f"has a name that cannot be taken: it {error.violations[0].description}; rename it"
-        raise _refused(name, sentence) from error
-    return parts
-
-
-def _fold(name: str) -> str:
-    """Return the same text for all names that are the same file on some system."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+        names.add(name, is_folder=is_folder)
+    except ValueError as error:
+        raise _refused(name, str(error)) from error
+    if len(names) > MAX_FILES:
+        raise _too_many()
 
 
 def _is_executable(member: zipfile.ZipInfo) -> bool:

@@ -89,15 +89,18 @@ def test_a_native_charm_needs_its_manifest_alone() -> None:
     ("name", "sentence"),
     [
         ("/etc/passwd", "/etc/passwd: has an absolute path"),
-        ("../up", "../up: is no plain path"),
-        ("a/../../up", "is no plain path"),
-        ("a//b", "is no plain path"),
-        ("./a", "is no plain path"),
-        ("a\\b", "is no plain path"),
+        ("../up", "../up: is not a plain path"),
+        ("a/../../up", "is not a plain path"),
+        ("a//b", "is not a plain path"),
+        ("./a", "is not a plain path"),
+        ("a\\b", "is not a plain path"),
         ("a\x01", "a\\u0001: has a name that cannot be taken: it has the control character"),
         ("a" * 1_025, "it has 1,025 bytes; at most 1,024 are allowed; rename it"),
         ("/".join("a" * 40), "lies in more than 32 folders; move it up"),
-        ("CHARM.yaml", 'CHARM.yaml: differs from "charm.yaml" only in case or in accents; rename one of them'),
+        (
+            "CHARM.yaml",
+            'CHARM.yaml: differs from "charm.yaml" only in case or in how accents are written; rename one of them',
+        ),
         ("charm.yaml/a", "charm.yaml/a: is a file and a folder at once; rename one of them"),
         ("charm.yaml", "charm.yaml: occurs twice; pack each file once"),
     ],
@@ -253,7 +256,7 @@ def test_libraries_beside_hooks_need_not_be_executable() -> None:
 
 
 def test_what_cannot_be_packed_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(errors.CharmRefused, match="is no plain path"):
+    with pytest.raises(errors.CharmRefused, match="is not a plain path"):
         package.pack([NewFile("../a", b"")])
     with pytest.raises(errors.CharmRefused, match="only in case"):
         package.pack([NewFile("A", b""), NewFile("a", b"")])

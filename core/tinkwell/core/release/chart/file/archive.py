@@ -9,14 +9,13 @@ whole archive.
 import hashlib
 import io
 import tarfile
-import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import tar
-from tinkwell.core.value import parse
+from tinkwell.core.value import member_name, parse
 
 METADATA = "Chart.yaml"
 # The prefix of a chart's digest.
@@ -27,14 +26,12 @@ MAX_PACKED_BYTES = 8 * 1024 * 1024
 # The size of the unpacked tar, headers included.
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 10_000
-MAX_PATH_BYTES = 1_024
-# Ten levels of charts take two folders each; the rest is for the files of the lowest chart.
-MAX_FOLDERS = 32
 
 _GZIP = zlib.MAX_WBITS | 16
 _LEVEL = 9
 _PIECE_BYTES = 64 * 1024
 _MODE = 0o644
+_CONTENT = "chart"
 _BESIDE = "is beside the chart's folder; pack one folder with all files in it"
 
 
@@ -60,14 +57,14 @@ class Allowance:
 
 def pack(top: str, files: Mapping[str, bytes]) -> bytes:
     """Pack files, by their paths within the chart, below the folder `top`. Raises `errors.ChartInvalid`."""
-    tree, allowance = _Tree(), Allowance()
+    names, allowance = member_name.Names(_CONTENT), Allowance()
     if len(_parts(top, top)) != 1:
         raise errors.ChartInvalid.of(top, "cannot be the name of a folder; leave out /")
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as writer:
         for path in sorted(files):
             member = f"{top}/{path}"
-            tree.add(_place("", member), member, is_folder=False)
+            _add(names, _place("", member), member, is_folder=False)
             allowance.take_file("")
             header = tarfile.TarInfo(member)
             header.size, header.mode = len(files[path]), _MODE
@@ -112,7 +109,8 @@ def extract(data: bytes, allowance: Allowance, *, at: str = "") -> dict[str, byt
 
 
 def _files(stream: "_Stream", allowance: Allowance, at: str) -> Iterator[tuple[str, bytes]]:
-    tree = _Tree()
+    names = member_name.Names(_CONTENT)
+    top = ""
     for member in tar.members(stream.read):
         allowance.take_file(at)
         place = _place(at, member.name)
@@ -120,10 +118,11 @@ def _files(stream: "_Stream", allowance: Allowance, at: str) -> Iterator[tuple[s
             raise errors.ChartInvalid.of(place, "is a link; put the file itself in its place")
         if member.kind is tar.Kind.OTHER:
             raise errors.ChartInvalid.of(place, "is neither a plain file nor a folder; leave it out")
-        parts = tree.add(place, member.name, is_folder=member.kind is tar.Kind.FOLDER)
+        parts = _add(names, place, member.name.removeprefix("./"), is_folder=member.kind is tar.Kind.FOLDER)
+        top = top or parts[0]
+        if parts[0] != top or (member.kind is tar.Kind.FILE and len(parts) == 1):
+            raise errors.ChartInvalid.of(place, _BESIDE)
         if member.kind is tar.Kind.FILE:
-            if len(parts) == 1:
-                raise errors.ChartInvalid.of(place, _BESIDE)
             yield "/".join(parts[1:]), member.content
 
 
@@ -134,71 +133,22 @@ def _place(at: str, name: str) -> str:
 
 def _parts(place: str, name: str) -> tuple[str, ...]:
     """Split the path of a member. Raises `errors.ChartInvalid` if it is not a plain path."""
-    path = name.removeprefix("./").removesuffix("/")
-    parts = tuple(path.split("/"))
-    if name.startswith("/"):
-        raise errors.ChartInvalid.of(place, "has an absolute path; write it relative to the chart's folder")
-    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
-        raise errors.ChartInvalid.of(
-            place, r"is not a plain path; write it without .., ., // and \ in the chart's folder"
-        )
-    if len(parts) > MAX_FOLDERS + 1:
-        raise errors.ChartInvalid.of(place, f"lies in more than {MAX_FOLDERS} folders; move it up")
     try:
-        parse.parse_text(place, path, max_bytes=MAX_PATH_BYTES)
-    except errors.InvalidField as error:
-        reason = error.violations[0].description
-        raise errors.ChartInvalid.of(place, f"has a name that cannot be taken: it {reason}; rename it") from error
-    return parts
+        return member_name.split(name, _CONTENT)
+    except ValueError as error:
+        raise errors.ChartInvalid.of(place, str(error)) from error
 
 
-def _fold(name: str) -> str:
-    """Return the same text for all names that are the same file on some system."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+def _add(names: member_name.Names, place: str, name: str, *, is_folder: bool) -> tuple[str, ...]:
+    """Add the name of a member, and return the parts of its path. Raises `errors.ChartInvalid`."""
+    try:
+        return names.add(name, is_folder=is_folder)
+    except ValueError as error:
+        raise errors.ChartInvalid.of(place, str(error)) from error
 
 
 def _check_unpacked(size: int) -> None:
     Allowance().take_bytes("", size)
-
-
-@dataclass(slots=True)
-class _Folder:
-    """A folder, or a file if `entries` is None; the names of its entries ignore case."""
-
-    name: str
-    entries: "dict[str, _Folder] | None" = field(default_factory=dict)
-
-
-class _Tree:
-    """The members so far: they must make the same files on systems that ignore case and on those that do not."""
-
-    def __init__(self) -> None:
-        self._root = _Folder("")
-        self._seen: set[tuple[str, ...]] = set()
-
-    def add(self, place: str, name: str, *, is_folder: bool) -> tuple[str, ...]:
-        """Add a member and the folders above it, and return the parts of its path. Raises `errors.ChartInvalid`."""
-        parts = _parts(place, name)
-        if parts in self._seen:
-            raise errors.ChartInvalid.of(place, "occurs twice; pack each file once")
-        self._seen.add(parts)
-        here = self._root
-        for depth, part in enumerate(parts, start=1):
-            needs_folder = is_folder or depth < len(parts)
-            assert here.entries is not None
-            entry = here.entries.setdefault(_fold(part), _Folder(part, {} if needs_folder else None))
-            if entry.name != part:
-                other = "/".join((*parts[: depth - 1], entry.name))
-                raise errors.ChartInvalid.of(
-                    place,
-                    f"differs from {parse.show(other)} only in case or in how accents are written; rename one of them",
-                )
-            if (entry.entries is not None) is not needs_folder:
-                raise errors.ChartInvalid.of(place, "is a file and a folder at once; rename one of them")
-            here = entry
-        if len(self._root.entries or {}) > 1:
-            raise errors.ChartInvalid.of(place, _BESIDE)
-        return parts
 
 
 class _Stream:

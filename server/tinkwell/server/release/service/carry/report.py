@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from tinkwell.core import errors
 from tinkwell.core.release import plan
 from tinkwell.core.release import report as told
-from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.lifecycle_event.run import MAX_HANDLERS
 from tinkwell.core.release.manifest import model
 from tinkwell.core.release.manifest import name as manifest_name
@@ -21,12 +20,12 @@ from tinkwell.core.release.report import (
 )
 from tinkwell.core.secret import text as secret_text
 from tinkwell.core.value import check as checking
-from tinkwell.core.value import document, parse
+from tinkwell.core.value import document, member_name, parse
 
 MAX_REPORTS = 500
 MAX_NAME_BYTES = 1024
 # That of a file in a chart.
-MAX_FILE_BYTES = archive.MAX_PATH_BYTES
+MAX_FILE_BYTES = member_name.MAX_PATH_BYTES
 MAX_ENTRYPOINT_BYTES = 4 * 1024
 MAX_ARGS = 1_000
 MAX_ARGS_BYTES = 64 * 1024

@@ -138,12 +138,12 @@ def test_every_form_of_tar_is_taken(form: int) -> None:
         (member("foo/a", b"", type=tarfile.FIFOTYPE), "foo/a: is neither a plain file nor a folder; leave it out"),
         (member("foo/a", b"", type=b"Z"), "foo/a: is neither a plain file nor a folder; leave it out"),
         (member("foo/../a"), "foo/../a: is not a plain path; write it without .., ., // and \\ in the chart's folder"),
-        (member("../a"), "../a: is no plain path"),
-        (member(".."), "..: is no plain path"),
-        (member("foo/.."), "foo/..: is no plain path"),
-        (member("foo/./a"), "foo/./a: is no plain path"),
-        (member("foo//a"), "foo//a: is no plain path"),
-        (member("foo\\a"), "foo\\a: is no plain path"),
+        (member("../a"), "../a: is not a plain path"),
+        (member(".."), "..: is not a plain path"),
+        (member("foo/.."), "foo/..: is not a plain path"),
+        (member("foo/./a"), "foo/./a: is not a plain path"),
+        (member("foo//a"), "foo//a: is not a plain path"),
+        (member("foo\\a"), "foo\\a: is not a plain path"),
         (member("/foo/a"), "/foo/a: has an absolute path; write it relative to the chart's folder"),
         (member("/", b""), "/: has an absolute path"),
         (member("foo/a\nb"), "foo/a\\u000ab: has a name that cannot be taken: it has the control character \\u000a"),
@@ -161,7 +161,7 @@ def test_every_form_of_tar_is_taken(form: int) -> None:
         (member("foo"), "foo: is a file and a folder at once"),
         (member("bar/a"), "bar/a: is beside the chart's folder; pack one folder with all files in it"),
         (member("a"), "a: is beside the chart's folder; pack one folder with all files in it"),
-        (member("bar", b"", type=tarfile.DIRTYPE), "bar/: stands beside the chart's folder"),
+        (member("bar", b"", type=tarfile.DIRTYPE), "bar/: is beside the chart's folder"),
     ],
 )
 def test_poisoned_members_are_refused_by_their_name(poison: tuple[tarfile.TarInfo, bytes], expected: str) -> None:
@@ -178,7 +178,7 @@ def test_names_that_one_system_takes_for_the_same_are_refused(first: str, second
 
 
 def test_a_file_beside_nothing_is_refused() -> None:
-    assert refused(packed(member("Chart.yaml"))).startswith("Chart.yaml: stands beside the chart's folder")
+    assert refused(packed(member("Chart.yaml"))).startswith("Chart.yaml: is beside the chart's folder")
 
 
 def test_names_that_are_not_utf_8_are_refused() -> None:
@@ -257,7 +257,7 @@ def test_what_stands_before_a_member_is_read_strictly(kind: bytes, content: byte
     if expected is not None:
         assert refused(data) == f"archive: is not a tar file, or is broken: {expected}; pack it again"
     elif b"path" in content:
-        assert refused(data).startswith("a: stands beside the chart's folder")
+        assert refused(data).startswith("a: is beside the chart's folder")
     else:
         assert archive.unpack(data) == {"a": b"x"}
 
@@ -380,11 +380,11 @@ def test_whatever_is_broken_in_a_tar_it_is_refused_or_read_and_nothing_else_happ
 @pytest.mark.parametrize(
     ("top", "path", "expected"),
     [
-        ("foo", "../a", "foo/../a: is no plain path"),
-        ("foo", "/a", "foo//a: is no plain path"),
+        ("foo", "../a", "foo/../a: is not a plain path"),
+        ("foo", "/a", "foo//a: is not a plain path"),
         ("foo", "a\nb", "foo/a\\u000ab: has a name that cannot be taken"),
-        ("..", "a", "..: is no plain path"),
-        ("", "a", "is no plain path"),
+        ("..", "a", "..: is not a plain path"),
+        ("", "a", "is not a plain path"),
         ("a/b", "c", "a/b: cannot be the name of a folder"),
     ],
 )
