@@ -111,10 +111,10 @@ def _freeze(field: str, output: gotemplate.Output, events: Sequence[Event]) -> F
     except tree.TooLarge:
         return None
     found = reader.read(field, root, place=output.place, needs_workers=True)
-    return Frozen.of(template.finish(field, found)) if _given(found) <= _MAX_GIVEN_CHARACTERS else None
+    return Frozen.of(template.finish(field, found)) if _given_characters(found) <= _MAX_GIVEN_CHARACTERS else None
 
 
-def _given(found: Template) -> int:
+def _given_characters(found: Template) -> int:
     return sum(
         sum(1 + len(text) for text in (*task.volumes, *task.environment)) * len(task.actions) for task in found.tasks
     )

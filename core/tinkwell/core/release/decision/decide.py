@@ -59,7 +59,7 @@ def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Comman
     left = [node for node in nodes if not node.state.is_final and node.has_calls]
     events = [node for node in nodes if not node.state.is_final and node.kind is NodeKind.EVENT]
     survey = walk.Survey(view.plan, {path: node.state for path, node in view.nodes.items()})
-    commands = [command for node in left for command in _care(view, node, running, stop)]
+    commands = [command for node in left for command in _handle_running(view, node, running, stop)]
     commands += _go_on(view, left, stop)
     commands += event.proceed(events, running, is_stopped=stop is not None)
     commands += chart.end(view, survey)
@@ -81,7 +81,9 @@ def _stop(view: OperationView) -> _Stop | None:
     return None if late is None else _Stop(State.TIMEOUT, "the operation's deadline passed", late)
 
 
-def _care(view: OperationView, node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> list[Command]:
+def _handle_running(
+    view: OperationView, node: NodeView, running: Collection[StepKey], stop: _Stop | None
+) -> list[Command]:
     """Return the commands for steps that cannot stay as they are."""
     commands: list[Command | None] = []
     for step in node.steps:

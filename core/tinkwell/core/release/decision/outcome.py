@@ -153,11 +153,11 @@ def _succeeded(
     """Return the further reports and changes after a success."""
     match step.kind:
         case StepKind.INIT:
-            return replace(node, init=outcome.init), _known(node, outcome, node.spec.status)
+            return replace(node, init=outcome.init), _resource_report(node, outcome, node.spec.status)
         case StepKind.STATE:
             return _answered(view, node, outcome)
         case StepKind.RECHECK:
-            return node, _known(node, outcome, ResourceStatus.VALID)
+            return node, _resource_report(node, outcome, ResourceStatus.VALID)
         case StepKind.ACTION | StepKind.DESTROY:
             return node, []
 
@@ -175,7 +175,7 @@ def _answered(view: OperationView, node: NodeView, outcome: Outcome) -> tuple[No
         for ordinal, call in enumerate(_due_actions(view, node, answer), len(node.steps) + 1)
     ]
     node = replace(node, steps=(*node.steps, *actions))
-    return node, [*_known(node, outcome, answer.status), *(_reported(node, action) for action in actions)]
+    return node, [*_resource_report(node, outcome, answer.status), *(_reported(node, action) for action in actions)]
 
 
 def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequence[report.Call]:
@@ -183,7 +183,7 @@ def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequenc
     return () if is_refused or answer.status is ResourceStatus.VALID else answer.actions
 
 
-def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Sequence[Report]:
+def _resource_report(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Sequence[Report]:
     """Return the report about a resource; of a hook only its secrets are reported, so that the server masks them."""
     if node.kind is NodeKind.HOOK:
         secrets = outcome.secrets

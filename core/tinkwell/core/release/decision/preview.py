@@ -32,7 +32,7 @@ def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Comman
     nodes = [view.nodes[node.path] for node in view.plan.resources]
     left = [node for node in nodes if not node.state.is_final]
     stop = _stop(view)
-    commands = [command for node in left for command in _care(node, running, stop)]
+    commands = [command for node in left for command in _handle_running(node, running, stop)]
     is_quiet = not running and not any(_runs(node) for node in left)
     if stop is not None:
         state, reason = stop
@@ -59,7 +59,7 @@ def _stop(view: OperationView) -> tuple[State, str] | None:
     return (State.TIMEOUT, "the operation's deadline passed") if view.remaining_seconds <= 0 else None
 
 
-def _care(node: NodeView, running: Collection[StepKey], stop: tuple[State, str] | None) -> list[Command]:
+def _handle_running(node: NodeView, running: Collection[StepKey], stop: tuple[State, str] | None) -> list[Command]:
     """Return the commands for calls that cannot stay as they are: none of them is waited for."""
     commands: list[Command] = []
     for step in node.steps:

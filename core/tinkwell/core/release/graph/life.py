@@ -54,7 +54,7 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sound:
+class _HeardEvents:
     """The events of a manifest's charts that handlers hear."""
 
     manifest: RenderedManifest | None
@@ -80,9 +80,9 @@ class Weaver:
 
     def __init__(self, life: Life) -> None:
         self._life = life
-        self._present = _Sound(life.manifest, life.heard)
+        self._present = _HeardEvents(life.manifest, life.heard)
         is_left = life.kind is OperationKind.ROLLBACK and life.former is not None
-        self._former = _Sound(life.former, life.former_heard)
+        self._former = _HeardEvents(life.former, life.former_heard)
         # A rollback begins with the events of the revision that it leaves.
         self._first = self._former if is_left else self._present
         self._verb = events.verb_of(life.kind)
@@ -110,13 +110,13 @@ class Weaver:
         former = self._life.former
         if former is None:
             return list(nodes)
-        nodes = [*nodes, *self._bare(former, charts)]
+        nodes = [*nodes, *self._events_without_nodes(former, charts)]
         if not self._is_uninstalled(former.root):
             return list(nodes)
         weave = _woven if former.root in charts else _over_all
         return weave(nodes, former.root, *self._leaves(former.root))
 
-    def _bare(self, former: RenderedManifest, charts: Collection[str]) -> list[PlanNode]:
+    def _events_without_nodes(self, former: RenderedManifest, charts: Collection[str]) -> list[PlanNode]:
         """Return the events of charts that go and have no resources to remove, each around its subcharts' events."""
         kept = self._life.manifest.charts if self._life.manifest is not None else {}
         found: dict[str, list[PlanNode]] = {}
@@ -175,7 +175,7 @@ def test_nodes(life: Life) -> list[PlanNode]:
 
     A subchart has the events around its hooks that a handler hears.
     """
-    sound, manifest = _Sound(life.manifest, life.heard), life.manifest or RenderedManifest()
+    sound, manifest = _HeardEvents(life.manifest, life.heard), life.manifest or RenderedManifest()
     root, all_of = manifest.root, manifest.root if manifest.charts else None
     task = NodeTask.INSTALL
     around = (Event.PRE_TEST, CoreEvent.TEST, Event.POST_TEST)

@@ -129,7 +129,7 @@ class Meanings:
             assert isinstance(text, str)  # a late pointer leads to a text
             for root in sorted(roots.names):
                 if not self._checks.is_full:
-                    self._mean(path, root, scope, names, is_optional=root in roots.optional)
+                    self._note_meaning(path, root, scope, names, is_optional=root in roots.optional)
             for subchart in sorted(roots.subcharts):
                 try:
                     scope.subcharts.check(subchart)
@@ -137,7 +137,7 @@ class Meanings:
                     self._checks.refuse(path, str(unknown))
         return Late(pointers=tuple(late), names=names)
 
-    def _mean(self, path: str, root: str, scope: Scope, names: dict[str, Target], *, is_optional: bool) -> None:
+    def _note_meaning(self, path: str, root: str, scope: Scope, names: dict[str, Target], *, is_optional: bool) -> None:
         """Note the meaning of a name in a late text."""
         try:
             meaning = scope.find(root)

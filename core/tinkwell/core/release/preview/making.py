@@ -142,14 +142,14 @@ def fitting(preview: Preview) -> str:
     text = preview.dump()
     if len(text.encode()) <= MAX_RESULT_BYTES:
         return text
-    text = replace(preview, nodes=tuple(map(_bare, preview.nodes))).dump()
+    text = replace(preview, nodes=tuple(map(_without_details, preview.nodes))).dump()
     if (size := len(text.encode())) > MAX_RESULT_BYTES:
         why = f"has {size:,} bytes; at most {MAX_RESULT_BYTES:,} are allowed, so divide the release into several"
         raise errors.InvalidField.of("plan", why)
     return text
 
 
-def _bare(node: PreviewNode) -> PreviewNode:
+def _without_details(node: PreviewNode) -> PreviewNode:
     """Return a node without its differences and the descriptions of its actions."""
     return replace(node, differences=(), actions=tuple(replace(action, description="") for action in node.actions))
 

@@ -22,7 +22,7 @@ def secrets_come_in_operation(history: History) -> Iterator[Violation]:
 def secrets_come_to_whom_they_concern(history: History) -> Iterator[Violation]:
     """I25: a reader that is not the owner gets `secret-changed`; the owner gets the other events."""
     for unit, told in _events(history):
-        records = _known(history, unit, told)
+        records = _seen_records(history, unit, told)
         if not records:
             continue
         if all(record.is_deleted for record in records):
@@ -46,7 +46,7 @@ def changes_are_told_once(history: History) -> Iterator[Violation]:
             secret, revision = told.record.secret, told.record.secret_revision
             if revision <= last.get(secret, 0):
                 yield of("I25", unit, told, f"it tells of revision {revision}, and {last[secret]} was told before")
-            known = [record.latest for record in _known(history, unit, told)]
+            known = [record.latest for record in _seen_records(history, unit, told)]
             if known and not min(known) <= revision <= max(known):
                 yield of("I25", unit, told, f"it tells of revision {revision}, and {max(known)} is the newest one")
             last[secret] = revision
@@ -62,7 +62,7 @@ def what_nobody_reads_is_told_once(history: History) -> Iterator[Violation]:
             secret, revision = told.record.secret, told.record.secret_revision
             if (secret, revision) in removed:
                 yield of("I25", unit, told, f"revision {revision} was told before")
-            known = [record.latest for record in _known(history, unit, told)]
+            known = [record.latest for record in _seen_records(history, unit, told)]
             if known and revision >= max(known):
                 yield of("I25", unit, told, f"revision {revision} is the newest one")
             removed.add((secret, revision))
@@ -71,7 +71,7 @@ def what_nobody_reads_is_told_once(history: History) -> Iterator[Violation]:
 def rotation_was_wanted(history: History) -> Iterator[Violation]:
     """I25: `secret-rotate` comes only for secrets with a rotation interval."""
     for unit, told in _events(history):
-        records = _known(history, unit, told)
+        records = _seen_records(history, unit, told)
         if told.kind is _K.SECRET_ROTATE and records and not any(record.is_rotated for record in records):
             yield of("I25", unit, told, "nobody wanted it to be rotated")
 
@@ -80,7 +80,7 @@ def _events(history: History) -> Iterator[tuple[UnitHistory, Told]]:
     return ((unit, told) for unit in history.units for told in unit.stream if told.kind.is_secret)
 
 
-def _known(history: History, unit: UnitHistory, told: Told) -> Sequence[SecretRecord]:
+def _seen_records(history: History, unit: UnitHistory, told: Told) -> Sequence[SecretRecord]:
     """Return the records of the event's secret that the last attempt's grant may have seen.
 
     These are the record that it certainly saw, and the later ones. Empty if the secret was created before the first

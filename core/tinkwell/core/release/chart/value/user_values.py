@@ -67,7 +67,7 @@ def unite(given: Given, read: Read) -> UserValues:
                     own = set_value.assign(own, assignment, field=mode.value)
                     values = set_value.assign(values, assignment, field=mode.value)
                 except errors.InvalidField as error:
-                    raise _told(error, flag, text) from error
+                    raise _in_flag(error, flag, text) from error
                 if flag in _SECRETS:
                     secrets[pointer.write_pointer(map(str, assignment.path))] = None
             parts.append(givens.Given(name=flag.options[-1], values=own, is_secret=flag in _SECRETS))
@@ -98,10 +98,10 @@ def _assignments(flag: flags.Flag, text: str, mode: Mode, read: Read) -> tuple[s
     try:
         return set_value.parse_set(text, mode=mode, read_file=read_secret if flag in _SECRETS else read)
     except errors.InvalidField as error:
-        raise _told(error, flag, text) from error
+        raise _in_flag(error, flag, text) from error
 
 
-def _told(error: errors.InvalidField, flag: flags.Flag, text: str) -> errors.InvalidField:
+def _in_flag(error: errors.InvalidField, flag: flags.Flag, text: str) -> errors.InvalidField:
     """Return an error that names the flag, without text that may be a secret."""
     shown = f"{text.partition('=')[0]}=…" if flag in _SECRETS and "=" in text else text
     field = f"{flag.options[-1]} {parse.excerpt(shown)}"
