@@ -175,13 +175,13 @@ def test_nodes(life: Life) -> list[PlanNode]:
 
     A subchart has the events around its hooks that a handler hears.
     """
-    sound, manifest = _HeardEvents(life.manifest, life.heard), life.manifest or RenderedManifest()
+    heard_events, manifest = _HeardEvents(life.manifest, life.heard), life.manifest or RenderedManifest()
     root, all_of = manifest.root, manifest.root if manifest.charts else None
     task = NodeTask.INSTALL
     around = (Event.PRE_TEST, CoreEvent.TEST, Event.POST_TEST)
-    chains = [sound.chain(root, around[:1], task=task, all_of=all_of)]
-    chains += [sound.chain(chart, around, task=task, all_of=None) for chart in _subcharts(manifest, root)]
-    chains.append(sound.chain(root, around[1:], task=task, all_of=all_of))
+    chains = [heard_events.chain(root, around[:1], task=task, all_of=all_of)]
+    chains += [heard_events.chain(chart, around, task=task, all_of=None) for chart in _subcharts(manifest, root)]
+    chains.append(heard_events.chain(root, around[1:], task=task, all_of=all_of))
     found: list[PlanNode] = []
     for chain in chains:
         found = _joined(found, chain)
