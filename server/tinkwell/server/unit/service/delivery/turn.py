@@ -47,7 +47,7 @@ class Agent:
 
 
 class AwaitsLeader(Exception):
-    """The next step of the unit's setup depends on the application's leader, and there is none: elect one, and retry."""
+    """The next step of the unit's setup depends on the application's leader. There is none: elect one, and retry."""
 
     def __init__(self, application_id: str) -> None:
         self.application_id = application_id
