@@ -9,7 +9,7 @@ from tinkwell.core.workflow.record import Action, JournalEntry, Progress, Workfl
 from tinkwell.server.rpc import timestamp
 from tinkwell.server.workflow.service.report import ActionReport
 
-# Tinkerbell knows no cancelled workflows: all that its tools must understand is that this one will not go on.
+# Tinkerbell has no cancelled workflows. Its tools need only know that this one will not go on.
 _STATES: Mapping[State, pb.State.ValueType] = {
     State.PENDING: pb.STATE_PENDING,
     State.RUNNING: pb.STATE_RUNNING,
@@ -22,7 +22,7 @@ _STATES_BACK: Mapping[int, State] = {number: state for state, number in _STATES.
 
 
 def workflow(found: Workflow) -> pb.Workflow:
-    """Write a workflow. The command line takes both times for granted."""
+    """Write a workflow. The command line requires both times."""
     return pb.Workflow(
         id=found.id,
         template=found.template_id,
@@ -35,7 +35,7 @@ def workflow(found: Workflow) -> pb.Workflow:
 
 
 def context(progress: Progress) -> pb.WorkflowContext:
-    """Write how far a workflow is; one that ended before its first action began has that as its current state."""
+    """Write a workflow's progress. If it ended before its first action began, its own state is the current one."""
     written = pb.WorkflowContext(workflow_id=progress.workflow_id, total_number_of_actions=progress.total_actions)
     if (current := progress.current) is not None:
         written.current_worker = current.worker_id
@@ -94,7 +94,7 @@ def action_status(entry: JournalEntry) -> pb.WorkflowActionStatus:
 
 
 def report(request: pb.WorkflowActionStatus) -> ActionReport:
-    """Read a worker's report. Its time is left out, since the database's clock counts."""
+    """Read a worker's report. Its time is left out, because the database's clock counts."""
     if request.action_status not in _STATES_BACK:
         raise errors.InvalidField.of("action_status", f"{request.action_status} is no state")
     for field in ("task_name", "action_name"):
