@@ -1,14 +1,15 @@
-"""The key file: a key in each line, of which the first seals and all open.
+"""The key file: one key per line. The first key seals, and all keys open.
 
     # Tinkwell's keys; see docs/how-to/secrets.md. What begins with # is a comment, and empty lines mean nothing.
     vCE0Yt2JkVd8oG0Qn3bq6zZ0v5J1mJc1cVb8kq8uQmA=
     3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=
 
-A key is 32 random bytes in Base64. Its id is made from it, so that a file has nothing but keys, two servers cannot call
-different ones alike, and the order of lines can change. What a key is used for has a key of its own, derived from it.
+A key is 32 random bytes in Base64. Its id is computed from it, so that a file contains only keys, different keys never
+have the same id on two servers, and the order of lines can change. Each use of a key has a key of its own, derived from
+it.
 
-Whoever can read the file can read every secret, and whoever can write it chooses who can. So it belongs to the account
-of the server, or to root, and nobody else may read or write it (mode 0600 or 0400).
+An account that can read the file can read every secret, and one that can write it can replace the keys. So the file
+must belong to the account of the server, or to root, and no other account may read or write it (mode 0600 or 0400).
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Deletes everything that a lost key has sealed, within transactions of other rooms.
 
 The documents then have null in place of the values. For owners of some kinds a mark is stored that there was more
-(`Opened.has_forgotten`), so that the rest is not taken for the whole.
+(`Opened.has_forgotten`), so that nobody takes the rest for the whole.
 """
 
 from collections.abc import Collection, Sequence

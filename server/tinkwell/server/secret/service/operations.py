@@ -1,11 +1,11 @@
 """Secrets of documents: sealed into rows beside them, opened, and deleted, within transactions of other rooms.
 
-A document is stored with null in the place of each secret, and what stood there is sealed in a row of its own. Whoever
-stores the document seals it, and stores what comes back, in one transaction; with the owner of the document goes what
-is sealed of it. Who may have what is opened is for the caller to decide: of an operation, the holder of its lease.
+A document is stored with null in place of each secret, and the secret is sealed in a row of its own. A caller seals the
+document and stores the result in one transaction. The sealed rows are deleted with the owner of the document. The
+caller decides who may see opened secrets: for an operation, the holder of its lease.
 
-Beside the values stand the texts that are secret in a document, sealed as well: a value may be a whole configuration
-that only contains one, and it is by its text that a secret is found in other documents, and masked.
+The secret texts of a document are sealed beside its values. A value may be a whole configuration that only contains a
+secret, and the text is needed to find and mask the secret in other documents.
 """
 
 import functools

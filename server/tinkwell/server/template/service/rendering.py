@@ -1,12 +1,12 @@
-"""Checks and renders templates for the whole server, at the cost of nobody else.
+"""Checks and renders templates for the whole server, without delaying other calls.
 
-Theory of operation. Anybody who may store a template makes the server compute by it: run its actions, parse what comes
-out as YAML, flatten it. So no more is done on the event loop than takes two or three milliseconds (see
-`core.template.quick`), and no thread does any of it, since threads take turns with the loop. All else goes to a few
-limited children, which end with their caller; whoever finds them all at work waits, and too many are refused. What a
-child has found out about a small template is learned here, so that the next workflow is made of it at once.
+Theory of operation. A caller who may store a template can make the server compute: run its actions, parse the result as
+YAML, flatten it. So the event loop does only what takes two or three milliseconds (see `core.template.quick`), and no
+thread does any of it, because threads take turns with the loop. All other work goes to a few limited child processes,
+which end with their caller. If all of them are busy, a call waits, and too many waiting calls are refused. A child also
+returns what it has learned about a small template, so that the next workflow of that template is rendered at once.
 
-Recoveries have a child of their own: whoever asks for much keeps no workflow of others from being recovered.
+Recoveries have a child of their own, so that a caller with many requests does not delay the recoveries of others.
 """
 
 import json
