@@ -5,14 +5,14 @@ workflow of a chain of recoveries first. It takes a few at a time:
 
     mark ──▶ lines of output, documents, reports, in pieces ──▶ remove
 
-Marking is what a user's deletion does, and what watchers hear as one. From then on nobody sees the workflow, so what
-belongs to it can go piece by piece. Removing takes the rest, with the actions, each of which watchers hear of. All of
-these are transactions of their own, each with a few hundred events at most, and a pause after it. The rule is asked in
-the transaction that marks and in the one that removes, while the rows are locked. A walk that ends in between is taken
-up by the next one, which finds the workflow past its time as before.
+Marking is the same as a user's deletion, and watchers receive it as one. A marked workflow is invisible, so its parts
+can be deleted piece by piece. Removing deletes the rest with the actions, and watchers receive an event for each of
+these. Each piece is a transaction of its own, with a few hundred events at most, and a pause after it. The rule is
+checked in the transaction that marks and in the one that removes, while the rows are locked. If a run ends between
+these, the next run finishes its work, because it finds the same workflows.
 
-After the workflows go reports of workflows that were removed by hand, and then machines and templates that were deleted
-so long ago and that nothing refers to.
+After the workflows, a run deletes reports of workflows that were deleted from the database by hand, and then machines
+and templates that were deleted long ago and that nothing refers to.
 """
 
 import asyncio

@@ -1,18 +1,18 @@
-"""Writes reports together that come while others are being written: one transaction, and one flush, for all of them.
+"""Writes reports that arrive while others are being written together: one transaction, and one flush, for all of them.
 
-Theory of operation. Most of what a report costs is what its transaction costs, however little is written in it.
+Theory of operation. The transaction is the largest part of a report's cost, however little it writes.
 
-    reports ──▶ waiting ──▶ whoever comes first takes what waits ──▶ one transaction ──▶ each has its own answer
+    reports ──▶ waiting ──▶ the first takes all that wait ──▶ one transaction ──▶ each has its own answer
                                            │
-                                           └──▶ none: what is refused, or does more than move an action on
+                                           └──▶ none for a report that is refused, or does more than move an action
 
-So a report that comes by itself is written at once, and many are written in few transactions. Only reports of one
-actor under one lease are written together, and of each workflow a start, a success, or a success and the start that
-follows it. What they do is decided and written as for any report, but that nothing is waited for: a workflow that
-somebody else moves at this moment is left out, and so is one that would start on a busy machine. Whatever is left out
-gets no answer here; it is done by itself, as if there were no groups, and is answered with its own error. Where a write
-fails, as of a start whose machine another workflow takes at this moment, all of the group are done by themselves. A
-report is answered once it is durable.
+So a report that arrives alone is written at once, and many reports are written in few transactions. Only reports of one
+actor under one lease are written together, and of each workflow only a start, a success, or a success and the start
+that follows it. The group is decided and written by the same rules as single reports, but never waits for a lock: it
+leaves out a workflow that another transaction moves, and one that would start on a busy machine. A report that is left
+out gets no answer here; it is then written alone, and gets its own error. If the write fails, for example because
+another workflow takes the machine of a start, each report of the group is written alone. A report is answered when it
+is durable.
 """
 
 import asyncio
