@@ -1,4 +1,4 @@
-"""Reads the database's URL, once for all connections of a server, and by the rules of PostgreSQL's own programs.
+"""Reads the database's URL, for all connections of a server, by the rules of PostgreSQL's own programs.
 
 PostgreSQL documents the parameters of such a URL (https://www.postgresql.org/docs/current/libpq-connect.html). The
 driver knows some of them, so each is one of three kinds here:

@@ -1,9 +1,8 @@
-"""Everything that can be set about a server, and where it may be set.
+"""The settings of a server, and the places where they may be set.
 
 An option of the command wins over the environment (`TINKWELL_` and the setting's name in capitals), which wins over a
-TOML file. A name that is not a setting is an error in all of them: a misspelt setting must not be a silent one.
-
-What Kubernetes says there of a service that is called like us (`service_link`) is passed over.
+TOML file. An unknown name is an error in all three places, so that a misspelt setting is not ignored silently. Only
+service links of Kubernetes (`service_link`) are ignored.
 """
 
 import ipaddress

@@ -1,12 +1,12 @@
-"""One connection to the HTTP port, from the moment it is opened to its end, which comes by a deadline if nothing else.
+"""One connection to the HTTP port, which ends at a deadline at the latest.
 
-uvicorn parses requests and writes answers. It closes a connection that says nothing after an answer, and none that says
-nothing at first, goes on sending, or does not take what it has asked for. So this stands between it and the transport:
+uvicorn parses requests and writes answers. It closes a connection that is silent after an answer, but not one that is
+silent at first, sends without end, or does not read its answer. So this class stands between uvicorn and the transport:
 
     opened ──▶ waits for a request ──▶ busy: its body comes, it is answered, the answer goes ──▶ waits again …
                  HEAD_SECONDS             REQUEST_SECONDS
 
-Either time counts from the beginning of the state, whatever is sent meanwhile; when it is over, so is the connection.
+Each time counts from the beginning of the state, whatever is sent in the meantime. After it the connection is closed.
 """
 
 import asyncio

@@ -108,7 +108,7 @@ class HttpListener:
                 lifespan="off",
                 ws="none",
                 server_header=False,
-                # By default whoever calls from this machine could say to be anybody; see `http.caller`.
+                # By default a caller on this machine could claim any address; see `http.caller`.
                 proxy_headers=False,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             ),

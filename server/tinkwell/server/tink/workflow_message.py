@@ -49,10 +49,10 @@ def context(progress: Progress) -> pb.WorkflowContext:
 
 
 def work(progress: Progress) -> pb.WorkflowContext:
-    """Write how far a workflow is for the worker that is to act on it.
+    """Write a workflow's progress for the worker that has to act on it.
 
-    An action that was running is one that is still to be run: a worker that hears of a running one tells the start of
-    none from there on, so that nobody knows what it does, and no timeout counts.
+    A running action is written as one that has not started: a worker that is told of a running action reports no
+    further starts, so that the server would not know what it does, and no timeout would apply.
     """
     written = context(progress)
     if written.current_action_state == pb.STATE_RUNNING:
@@ -61,10 +61,10 @@ def work(progress: Progress) -> pb.WorkflowContext:
 
 
 def action(found: Action, *, name: str, worker_id: str, global_timeout_seconds: int) -> pb.WorkflowAction:
-    """Write an action for a worker, with the name and the id that it can do something with.
+    """Write an action for a worker, with the name and the id that the worker understands.
 
-    Workers take a timeout of 0 for an hour, so an action without one gets the workflow's, where there is that. Hooks
-    are left out: a worker that has one to run after a failure breaks down before it reports the failure.
+    Workers treat a timeout of 0 as an hour, so an action without a timeout gets the workflow's, if there is one. Hooks
+    are left out: a worker that has to run one after a failure crashes before it reports the failure.
     """
     return pb.WorkflowAction(
         task_name=found.task_name,
