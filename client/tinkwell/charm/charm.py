@@ -108,7 +108,7 @@ class Charm:
 
     @property
     def application_status(self) -> Status | None:
-        """The status of the application that was set during this event. Setting it raises `NotLeader` without the lead."""
+        """The status of the application that was set during this event. Only a leader may set it, else `NotLeader`."""
         return self._application_status
 
     @application_status.setter

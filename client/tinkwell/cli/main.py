@@ -183,7 +183,7 @@ def _discard_output() -> None:
 @click.rich_config({"commands_before_options": True})
 @click.version_option(package_name="tinkwell", message="%(prog)s %(version)s")
 def main() -> None:
-    """Provision and deploy, and watch every change as it happens.
+    """Provision machines, deploy applications, and watch every change as it happens.
 
     `tinkwell dev` starts all of it on this machine.
     """

@@ -56,14 +56,18 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
 
     return [
         build(
-            "--server", "-s", default=DEFAULT_SERVER, metavar="HOST:PORT", help="Address of the server, or of several."
+            "--server",
+            "-s",
+            default=DEFAULT_SERVER,
+            metavar="HOST:PORT",
+            help="Address of the server, or of several servers.",
         ),
         build("--token", metavar="TOKEN", help="Token that proves who you are."),
         build("--tls", is_flag=True, help="Encrypt; the other TLS options imply it."),
         build("--tls-ca", type=click.Path(), help="Trust the certificate authorities in this file."),
         build("--tls-cert", type=click.Path(), help="Certificate that proves who this client is."),
         build("--tls-key", type=click.Path(), help="Private key of that certificate."),
-        build("--tls-server-name", metavar="NAME", help="Name in the server's certificate, where it is not the host."),
+        build("--tls-server-name", metavar="NAME", help="Name in the server's certificate, if it is not the host."),
         build("--timeout", type=duration.Duration(), default="30s", help="Longest wait for one answer."),
         build("--debug", is_flag=True, help="Show where an error comes from."),
     ]
