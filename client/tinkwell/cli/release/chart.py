@@ -46,7 +46,7 @@ _FLAGS = (
         help="In which order subcharts are installed: batch after batch, each as soon as those are ready that it "
         "depends on, or all at once. [default: ordered]",
     ),
-    click.option("--strict", is_flag=True, help="Refuse a chart with a part that depends on a disabled one."),
+    click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on one that is disabled."),
     click.option("--verify", is_flag=True, help="Check the signature of the archive CHART before it is uploaded."),
     click.option(
         "--keyring", type=click.Path(path_type=Path), metavar="FILE", help="Keys for --verify, as gpg --export writes."

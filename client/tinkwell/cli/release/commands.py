@@ -106,9 +106,9 @@ async def get(
 ) -> None:
     """Print the input or the result of a revision, as YAML by default.
 
-    values are what was given to a chart, files and variables what was given without one. manifest is what came of it,
-    notes is what the chart has to say, and plan is the order of work. outputs are what the release gives out, as they
-    were when all of it was ready.
+    values are the input of a chart, files and variables the input of a release without a chart. manifest is the
+    evaluated result, notes are the chart's notes for its users, and plan is the order of work. outputs are the outputs
+    of the release, as they were when all of it was ready.
     """
     if with_defaults and part != Part.VALUES:
         raise click.UsageError("--all is for values")
@@ -166,7 +166,7 @@ async def logs(
 ) -> None:
     """Show the output of the images of a release's resources.
 
-    On a terminal it has no colours, and what would move the cursor or worse is shown as an escape, such as \\x1b.
+    On a terminal it is shown without colours, and control characters are shown as escapes, such as \\x1b.
     """
     id_ = operation_id or (await begin.newest(client, name, namespace)).id
     paths = [node.path async for node in client.releases.nodes(id_)]

@@ -67,7 +67,7 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
         build("--tls-ca", type=click.Path(), help="Trust the certificate authorities in this file."),
         build("--tls-cert", type=click.Path(), help="Certificate that proves who this client is."),
         build("--tls-key", type=click.Path(), help="Private key of that certificate."),
-        build("--tls-server-name", metavar="NAME", help="Name in the server's certificate, if it is not the host."),
+        build("--tls-server-name", metavar="NAME", help="Name in the server's certificate, where it is not the host."),
         build("--timeout", type=duration.Duration(), default="30s", help="Longest wait for one answer."),
         build("--debug", is_flag=True, help="Show where an error comes from."),
     ]

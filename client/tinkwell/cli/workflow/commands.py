@@ -192,7 +192,7 @@ async def logs(
 ) -> None:
     """Show the output of a workflow's actions.
 
-    On a terminal it has no colours, and what would move the cursor or worse is shown as an escape, such as \\x1b.
+    On a terminal it is shown without colours, and control characters are shown as escapes, such as \\x1b.
     """
     actions = await client.workflows.actions(workflow_id)
     names = {action.id: workflow_tree.title(action) for action in actions}
