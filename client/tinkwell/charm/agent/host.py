@@ -187,9 +187,7 @@ class Host:
         return following
 
     async def _attempt(self, grant: Grant, token: int) -> Effects | Done | Failure | NoEvent:
-        """Call the handlers of an event; meanwhile other tasks send statuses and log lines, and watch whether the unit
-        is gone.
-        """
+        """Call the handlers of an event, while other tasks send statuses and lines, and watch for the unit's end."""
         served, event = self._served, grant.event
         if grant.task is not None and grant.task.is_cancelled:
             return _CANCELLED

@@ -1,4 +1,4 @@
-"""`tinkwell chart`: the charts that a server has; what needs none comes with the provisioner, as entry points."""
+"""`tinkwell chart`: the charts of a server. The provisioner adds the commands that need no server, by entry points."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from tinkwell.cli.shell import command, option, output, session
 if TYPE_CHECKING:
     from tinkwell.client import Chart, Client
 
-# What the provisioner's commands need, and nothing else does.
+# The modules that only the provisioner's commands need.
 _NEEDS = ("jinja2", "networkx", "semantic_version")
 _HEADER = ("NAME", "VERSION", "APP VERSION", "SIZE", "CREATED", "DIGEST")
 

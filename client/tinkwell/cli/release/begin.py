@@ -1,4 +1,4 @@
-"""What the commands share that begin an operation: their options, waiting for another operation, and following."""
+"""Shared by the commands that begin an operation: options, waiting for another operation, and following."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""What a release is made from: the files of its manifest, their places in errors, and variables."""
+"""The sources of a release: the files of its manifest, their places in errors, and variables."""
 
 import dataclasses
 import functools

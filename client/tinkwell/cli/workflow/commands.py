@@ -101,8 +101,9 @@ async def list_(client: "Client", states: tuple[State, ...], output_format: outp
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @session.connected
 async def delete(client: "Client", ids: tuple[str, ...]) -> None:
-    """Delete workflows; unfinished ones are cancelled first. Those that do not exist are reported; the others are
-    deleted.
+    """Delete workflows; unfinished ones are cancelled first.
+
+    Those that do not exist are reported; the others are deleted.
     """
     await several.delete(ids, client.workflows.delete)
 
