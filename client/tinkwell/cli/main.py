@@ -22,38 +22,40 @@ from tinkwell.core.process_log import terminal
 ENTRY_POINT_GROUP = "tinkwell.commands"
 
 RESOURCES = (
-    Component("hardware", "tinkwell.cli.hardware.commands:hardware", "Machines: what they are, and how they boot."),
     Component(
-        "template", "tinkwell.cli.template.commands:template", "Templates: what to do on which machine, step by step."
+        "hardware", "tinkwell.cli.hardware.commands:hardware", "Machines: their addresses, metadata and boot settings."
     ),
     Component(
-        "workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: templates carried out on certain machines."
+        "template", "tinkwell.cli.template.commands:template", "Templates: the steps to run, and on which machine."
     ),
+    Component("workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: runs of templates on machines."),
     Component(
         "release",
         "tinkwell.cli.release.commands:release",
-        "Releases: resources brought about together, in order.",
+        "Releases: resources that are installed together, in order.",
     ),
     Component(
-        "chart", "tinkwell.cli.chart.commands:chart", "Charts: what releases are made of, and what is wrong with them."
+        "chart", "tinkwell.cli.chart.commands:chart", "Charts: upload, list and check what releases are made of."
     ),
     Component(
         "app", "tinkwell.cli.unit.application:app", "Applications: charms that run as units, related to each other."
     ),
-    Component("unit", "tinkwell.cli.unit.commands:unit", "Units: what each one was told, and why it is as it is."),
-    Component("task", "tinkwell.cli.unit.task:task", "Tasks: actions and commands that units were asked to run."),
-    Component("charm", "tinkwell.cli.unit.charm:charm", "Charms: what units run, and what it declares."),
+    Component("unit", "tinkwell.cli.unit.commands:unit", "Units: their state, events, logs and actions."),
+    Component("task", "tinkwell.cli.unit.task:task", "Tasks: actions and commands that units run once."),
+    Component("charm", "tinkwell.cli.unit.charm:charm", "Charms: upload, list and check what units run."),
     Component(
         "namespace",
         "tinkwell.cli.unit.namespace:namespace",
-        "Namespaces: the settings of applications that belong together.",
+        "Namespaces, which hold applications, and their settings.",
     ),
     Component(
         "secret",
         "tinkwell.cli.unit.secret:secret",
-        "Secrets: what charms are told that nobody else may read, and the keys that they are sealed by.",
+        "Secrets, which only charms may read, and the keys that encrypt them.",
     ),
-    Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
+    Component(
+        "events", "tinkwell.cli.event.commands:events", "Watch the log of all changes, and record events of your own."
+    ),
 )
 _SHELL = (
     Component(
