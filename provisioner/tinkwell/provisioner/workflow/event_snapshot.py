@@ -36,7 +36,7 @@ class Told:
         self._coming: dict[str, _Coming] = {}
 
     def hear(self, event: Event) -> bool:
-        """Take an event; False while events of the workflow's creation are missing; the driver waits for them."""
+        """Take an event; False if the driver must wait for more events of the workflow's creation."""
         workflow_id = event_filter.workflow_of(event)
         self._known.pop(workflow_id, None)
         if event.event_type is EventType.WORKFLOW_SUCCEEDED:
