@@ -1,4 +1,4 @@
-"""What a server tells Prometheus; `docs/how-to/monitoring.md` explains every metric and says what to alert on.
+"""What a server tells Prometheus. `docs/reference/metrics.md` explains every metric.
 
 Hot paths keep plain counts of their own, which are read here when Prometheus asks.
 """
