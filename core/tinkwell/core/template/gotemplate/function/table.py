@@ -1,7 +1,7 @@
 """The functions of the template language: those of Go's `text/template` here, and beside it those of Tinkerbell.
 
 Today's Tinkerbell has the functions of the library sprig, and a few of its own. Known here are those that are seen in
-templates and whose result depends on what they are given alone; docs/reference/template.md lists them.
+templates and whose result depends on what they are given alone; docs/reference/template-language.md lists them.
 
 Where Go compares or prints a JSON number as a double, these take it exactly: 1000000 prints as 1000000. A null, a list
 or an object that would be printed is an error.
