@@ -8,8 +8,7 @@ from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core.event.page import Replay
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.hub import Hub
-from tinkwell.server.log.fanout.pacing import Spread
-from tinkwell.server.log.fanout.stream import Streams, Write
+from tinkwell.server.log.fanout.stream import Streams
 from tinkwell.server.log.fanout.subscriber import Subscriber
 
 ALL = 1 << 20
@@ -21,7 +20,6 @@ def make_hub(
     ring_bytes: int = 1 << 20,
     subscriber_bytes: int = 1 << 20,
     max_subscribers: int = 1_000,
-    spread: Spread | None = None,
 ) -> Hub:
     """Make a hub that is open, with nothing released."""
     hub = Hub(
@@ -29,7 +27,6 @@ def make_hub(
         ring_bytes=ring_bytes,
         subscriber_bytes=subscriber_bytes,
         max_subscribers=max_subscribers,
-        spread=spread,
     )
     hub.open(history_id="h", last=0)
     return hub
@@ -108,12 +105,11 @@ async def delivering(
     position: int = 1,
     selection: Selection | None = None,
     streams: Streams | None = None,
-    write: Write | None = None,
 ) -> AsyncIterator[tuple[Transport, Subscriber, "asyncio.Task[None]"]]:
     """Serve a new watcher until the block ends; yields what it is served over, itself, and the task that serves it."""
     subscriber, transport = hub.subscribe(selection or Selection(), position=position), Transport()
     streams = streams or make_streams(hub, table)
-    task = asyncio.create_task(streams.deliver(subscriber, write or transport.write, greeting=GREETING))
+    task = asyncio.create_task(streams.deliver(subscriber, transport.write, greeting=GREETING))
     try:
         yield transport, subscriber, task
     finally:

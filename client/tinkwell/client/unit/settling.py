@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tinkwell.client import errors
+from tinkwell.client import backoff, errors
 from tinkwell.client.unit.event import UnitEvent
 from tinkwell.client.unit.model import Application, Unit
 from tinkwell.client.watch.watch import Watch
@@ -58,7 +58,13 @@ async def wait(source: Applications, names: tuple[str, ...], namespace: str, *, 
         await events.wait_live()
         former: _Seen | None = None
         while True:
-            found = await _look(source, names, namespace)
+            try:
+                found = await _look(source, names, namespace)
+            except errors.Unavailable:
+                # The watch goes on with the next server that answers, and so does this.
+                former = None
+                await asyncio.sleep(backoff.LONGEST_SECONDS)
+                continue
             if found.is_settled and found == former and (found.is_active or not until_active):
                 return
             if not found.is_settled or found == former:

@@ -9,8 +9,6 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from tinkwell.server.app.loop import Loop
-
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -26,7 +24,7 @@ def run(work: Coroutine[Any, Any, T]) -> T | None:
     _collect_seldom()
     _open_many_files()
     try:
-        with asyncio.Runner(loop_factory=Loop) as runner:
+        with asyncio.Runner() as runner:
             return runner.run(_until_signalled(work))
     except BaseExceptionGroup as group:
         raise first(group) from group

@@ -10,7 +10,6 @@ from typing import TypeVar
 from tinkwell.core import errors
 from tinkwell.core.event.page import SourceLost
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.log.fanout.connection import Line
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.fanout.stream import Streams, Write
 from tinkwell.server.log.fanout.subscriber import Subscriber
@@ -58,12 +57,8 @@ class Watch:
         self._subscriber = subscriber
         self._streams = streams
 
-    def deliver(self, write: Write, *, greeting: bytes, line: Line | None = None) -> Awaitable[None]:
-        """Write the greeting and encoded responses until the watch ends; raises the reason, see `Streams.deliver`.
-
-        `line` is what the responses are written to, if other watches use it, too.
-        """
-        self._subscriber.line = line
+    def deliver(self, write: Write, *, greeting: bytes) -> Awaitable[None]:
+        """Write the greeting and encoded responses until the watch ends; raises the reason, see `Streams.deliver`."""
         return self._streams.deliver(self._subscriber, write, greeting=greeting)
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from tinkwell.client import (
     errors,
     testing,
 )
+from tinkwell.client.call import TRIES
 from tinkwell.client.testing.gate import ReceivedCall
 from tinkwell.client.unit.model import UnitStatus
 from tinkwell.core import errors as core_errors
@@ -85,6 +86,25 @@ async def test_applications_are_settled_when_both_have_been_told_everything(clie
     for name in ("web/0", "pg/0"):
         assert not waiting.done()
         await agent.run_unit(await client.applications.unit(name))
+    await agent.run()
+    await waiting
+
+
+async def test_waiting_goes_on_where_the_server_is_away_for_longer_than_a_call_is_tried(
+    server: testing.FakeServer, client: Client
+) -> None:
+    agent = await deploy(client, "pg")
+    away = True
+
+    async def lose(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
+        if call.method == "ListUnits" and away:
+            raise core_errors.Unavailable("the server is stopping")
+        return await answer()
+
+    server.gate.around = lose
+    waiting = asyncio.create_task(client.applications.settled("pg", timeout_seconds=20))
+    await eventually(lambda: len(server.requests("ListUnits")) > TRIES)
+    away = False
     await agent.run()
     await waiting
 

@@ -60,14 +60,10 @@ class Batch:
 
 
 class Group(Generic[M]):
-    """Live watchers of one selection, and the batches that some of them have not taken.
+    """The live watchers of one selection, and the batches that some of them have not taken."""
 
-    Where there are many, they are two groups, which get their batches in turn: `turn` is 0 or 1.
-    """
-
-    def __init__(self, selection: Selection, *, turn: int = 0, limit_bytes: int) -> None:
+    def __init__(self, selection: Selection, *, limit_bytes: int) -> None:
         self.selection = selection
-        self.turn = turn
         self.members: set[M] = set()
         # Published and not yet made a batch, and how much it is.
         self.pending: list[Entry] = []

@@ -23,9 +23,6 @@ from tinkwell.server.log.fanout.subscriber import Subscriber
 _MAX_SCANNED = 5_000
 # So few groups are asked for less than it takes to look up who may be interested.
 _FEW_GROUPS = 4
-# From so many watchers of one selection on, further ones make another group, whose turn it is in between.
-_LARGE_GROUP = 50
-_TURNS = (0, 1)
 
 _Key = tuple[str, ResourceType | None, EventType | None]
 
@@ -73,24 +70,20 @@ class Hub:
         # Set while somebody watches.
         self.watched = asyncio.Event()
         self.counts = Counts()
-        # Everything up to it is in the batches of the groups, by their turns; and how many watchers got the last ones.
-        self._flushed = [0 for _ in _TURNS]
-        self._woken = [0 for _ in _TURNS]
-        # Whether what comes soon after the last events waits for more.
+        # The revision up to which all events are in the batches of the groups.
+        self._flushed = 0
+        # Whether events that follow soon after the last batch wait for the end of a pause.
         self.is_spreading = False
         self._subscribers: set[Subscriber] = set()
         # Those of them that the limit does not hold for.
         self._uncounted: set[Subscriber] = set()
-        self._groups: dict[tuple[Selection, int], Group[Subscriber]] = {}
+        self._groups: dict[Selection, Group[Subscriber]] = {}
         # Each group under the keys by which an event finds it.
         self._index: defaultdict[_Key, set[Group[Subscriber]]] = defaultdict(set)
-        # Groups in which something is pending, how much it is, whose turn it was, and when and how long after that the
-        # next ones may have it.
+        # The groups with events that are not in their batches yet, the size of these events, and when the pause ends.
         self._pending: dict[Group[Subscriber], None] = {}
         self._pending_bytes = 0
-        self._turn = 0
         self._next_flush = 0.0
-        self._pause = 0.0
         self._timer: asyncio.TimerHandle | None = None
         # What handing a batch to one watcher costs.
         self._watcher_seconds = spread.watcher_seconds if spread is not None else 0.0
@@ -128,7 +121,7 @@ class Hub:
     def open(self, *, history_id: str, last: int) -> None:
         """Accept watchers of this history, released up to the revision. Those of before must have been ended."""
         self._ring = Ring(last=last, limit_bytes=self._ring_bytes)
-        self._flushed = [last for _ in _TURNS]
+        self._flushed = last
         self._history_id = history_id
         self._refusal = None
         self.opened.set()
@@ -152,13 +145,11 @@ class Hub:
         if self._spread is None or self._pending_bytes >= MAX_BYTES or not self._pending:
             self.flush()
         elif self._timer is None:
-            waited = self._spread.clock() - self._next_flush
-            if waited >= self._pause:
-                self.flush()
-            elif waited >= 0:
-                self._take_turn(self._spread)
+            pause = self.pause_seconds
+            if pause:
+                self._timer = self._spread.call_later(pause, self.flush)
             else:
-                self._timer = self._spread.call_later(-waited, functools.partial(self._take_turn, self._spread))
+                self.flush()
 
     def _hand_out(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
@@ -168,37 +159,20 @@ class Hub:
                 self._pending_bytes += entry.size
 
     def flush(self) -> None:
-        """Let live watchers have what was published."""
+        """Put what was published into the batches of the groups, and wake their watchers."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._flush(_TURNS)
-
-    def _take_turn(self, spread: Spread) -> None:
-        """Let those have it whose turn it is, and the others after the pause; all if it is nobody's."""
-        self._timer = None
-        self._turn = 1 - self._turn
-        is_due = any(group.turn == self._turn for group in self._pending)
-        self._flush((self._turn,) if is_due else _TURNS)
-        if self._pending:
-            self._timer = spread.call_later(self.pause_seconds, functools.partial(self._take_turn, spread))
-
-    def _flush(self, turns: Sequence[int]) -> None:
-        released = self._ring.last
-        for turn in turns:
-            self._flushed[turn], self._woken[turn] = released, 0
+        self._flushed = released = self._ring.last
         woken: list[Subscriber] = []
-        for group in [group for group in self._pending if group.turn in turns]:
-            del self._pending[group]
-            self._pending_bytes -= group.pending_bytes
+        pending, self._pending = self._pending, {}
+        self._pending_bytes = 0
+        for group in pending:
             for subscriber in group.flush(released):
                 self.counts.fallen_behind += 1
                 self._leave(subscriber)
             woken += group.members
-            self._woken[group.turn] += len(group.members)
-        if not self._pending:
-            self._flushed = [released for _ in _TURNS]
-        self.is_spreading = self._spread is not None and sum(self._woken) >= self._spread.few_watchers
+        self.is_spreading = self._spread is not None and len(woken) >= self._spread.few_watchers
         if self._spread is not None and self.is_spreading:
             self._hand_over(self._spread, woken)
         else:
@@ -213,8 +187,7 @@ class Hub:
         # Who is woken writes before anything that is called later.
         spread.call_soon(functools.partial(self._note_cost, spread, taking, used_before))
         pause = max(len(woken) * self._watcher_seconds * spread.times, spread.shortest_seconds)
-        self._pause = min(pause, spread.longest_seconds)
-        self._next_flush = spread.clock() + self._pause
+        self._next_flush = spread.clock() + min(pause, spread.longest_seconds)
 
     def _note_cost(self, spread: Spread, taking: int, used_before: float) -> None:
         if taking >= spread.few_watchers:
@@ -259,9 +232,9 @@ class Hub:
         subscriber.end(reason, rest=[])
         subscriber.cut_off()
 
-    def flushed(self, group: Group[Subscriber]) -> int:
-        """Return the revision up to which everything is in the batches of the group."""
-        return self._flushed[group.turn]
+    def flushed(self) -> int:
+        """Return the revision up to which all events are in the batches of the groups."""
+        return self._flushed
 
     def holds(self, revision: int) -> bool:
         """Whether everything from the revision on is still in memory."""
@@ -306,19 +279,12 @@ class Hub:
         subscriber.was_live = True
 
     def _group_for(self, selection: Selection) -> Group[Subscriber]:
-        first, second = (self._size(selection, turn) for turn in _TURNS)
-        turn = 1 if first >= _LARGE_GROUP and second < first else 0
-        group = self._groups.get((selection, turn))
+        group = self._groups.get(selection)
         if group is None:
-            group = Group(selection, turn=turn, limit_bytes=self._subscriber_bytes)
-            self._groups[selection, turn] = group
+            group = self._groups[selection] = Group(selection, limit_bytes=self._subscriber_bytes)
             for key in _keys(selection):
                 self._index[key].add(group)
         return group
-
-    def _size(self, selection: Selection, turn: int) -> int:
-        group = self._groups.get((selection, turn))
-        return len(group.members) if group is not None else 0
 
     def _leave(self, subscriber: Subscriber) -> list[Batch]:
         """Take a watcher out of its group, if it is in one; return what it is still due from there."""
@@ -328,7 +294,7 @@ class Hub:
         subscriber.group = None
         rest = group.leave(subscriber)
         if not group.members:
-            del self._groups[group.selection, group.turn]
+            del self._groups[group.selection]
             if group in self._pending:
                 del self._pending[group]
                 self._pending_bytes -= group.pending_bytes

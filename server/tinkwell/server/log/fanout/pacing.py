@@ -1,4 +1,4 @@
-"""How a busy log is spread over time where many watch it."""
+"""The pause between batches where many watchers get the same events."""
 
 import asyncio
 import dataclasses
@@ -8,24 +8,25 @@ from collections.abc import Callable
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spread:
-    """Lets a busy log reach many watchers in larger batches: the next waits in proportion to what the last ones cost.
+    """Sends the events of a busy log to many watchers in larger batches, with a pause after each batch.
 
-    What comes after a pause goes out at once, so an idle log has no delay. Under load many watchers of the same get it
-    in two halves, in turn: each half is handed its share, and takes it, in half the time. `call_soon`, `call_later` and
-    `clock` are the event loop's; `processor` tells the seconds that its thread has used of a processor.
+    A response costs the server and its client many times what an event in it costs, so fewer and larger responses leave
+    more of the processor to both. The pause is proportional to the processor time that handing over the last batches
+    took. Events that come after a pause go out at once, so that an idle log has no delay. `call_soon`, `call_later`
+    and `clock` are those of the event loop; `processor` gives the processor time of its thread in seconds.
     """
 
     call_soon: Callable[[Callable[[], None]], object]
     call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle]
     clock: Callable[[], float]
     processor: Callable[[], float] = time.thread_time
-    # Fewer get each batch at once; of more, what they write leaves together where they share a connection.
+    # Fewer watchers get each batch without a pause.
     few_watchers: int = 10
-    # What handing a batch to one watcher costs, before any has been measured, and how much the latest counts.
+    # The processor time of handing a batch to one watcher until it is measured, and the weight of each measurement.
     watcher_seconds: float = 0.00002
     latest_share: float = 0.1
-    # The pause, to what the handing over cost. About as much again is to be done when the transport has taken it.
+    # The pause in multiples of the processor time of handing over. The transport uses about as much again.
     times: float = 2.5
-    # The loop's timers are no finer, so that a shorter pause would become as long.
+    # The resolution of the event loop's timers.
     shortest_seconds: float = 0.001
     longest_seconds: float = 0.02

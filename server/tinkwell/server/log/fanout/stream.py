@@ -64,10 +64,6 @@ class Streams:
                     if due := self._take(subscriber):
                         response, count, bookmark = due
                         subscriber.sending_since = subscriber.loop.time()
-                        # Those, too, that take what is due to many later than the others, since they still sent what
-                        # came before: packets of their own would wake the client for each, and make more of them late.
-                        if subscriber.line is not None and self._hub.is_spreading:
-                            subscriber.line.hold()
                         await write(response)
                         self._sent(subscriber, count, bookmark)
                     elif subscriber.is_live:

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.log.fanout.connection import Line
 from tinkwell.server.log.fanout.group import Batch, Group
 
 _NOTHING: Sequence[Batch] = ()
@@ -27,8 +26,7 @@ class Subscriber:
     """Made by `Hub.subscribe`, and closed by whoever asked for it.
 
     `position` of a watcher that is not live is the first revision, of the history `history_id`, that it has not taken.
-    Only hub and group set `group` and `cursor`; only the stream sets the `sending_` and `told_` fields,
-    and whoever opened it `line`.
+    Only hub and group set `group` and `cursor`; only the stream sets the `sending_` and `told_` fields.
     """
 
     __slots__ = (
@@ -44,7 +42,6 @@ class Subscriber:
         "history_id",
         "is_let_go",
         "limit",
-        "line",
         "position",
         "selection",
         "sending_since",
@@ -59,7 +56,7 @@ class Subscriber:
         *,
         history_id: str,
         position: int,
-        flushed: "Callable[[Group[Subscriber]], int]",
+        flushed: Callable[[], int],
         unsubscribe: "Callable[[Subscriber], None]",
     ) -> None:
         self.selection = selection
@@ -77,11 +74,9 @@ class Subscriber:
         self.told_revision = -1
         # Interrupts whoever serves the watcher, even where it waits for the transport.
         self.limit: asyncio.Timeout | None = None
-        # What it shares with other watchers of its client.
-        self.line: Line | None = None
         # Nothing more is to be done about it: it was closed, or its server was interrupted, which may take a while.
         self.is_let_go = False
-        # Says up to which revision everything is in the batches of a group.
+        # Gives the revision up to which all events are in the batches of the groups.
         self._flushed = flushed
         # Makes the hub forget the watcher; may be called twice.
         self._unsubscribe = unsubscribe
@@ -117,7 +112,7 @@ class Subscriber:
     @property
     def reached(self) -> int:
         """The revision up to which it has everything, if it has taken what is due."""
-        return self._flushed(self.group) if self.group is not None else self.position - 1
+        return self._flushed() if self.group is not None else self.position - 1
 
     def take(self, *, max_bytes: int) -> Sequence[Batch]:
         """Take what is due; nothing when there is nothing. Raises the reason when the stream has ended."""

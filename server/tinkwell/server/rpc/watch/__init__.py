@@ -1,1 +1,1 @@
-"""Watches over gRPC: the request, events as bytes, and the connections that carry them."""
+"""Watches over gRPC: the request, and events as bytes."""

@@ -14,7 +14,6 @@ from tinkwell.core.event.selection import Selection
 from tinkwell.core.value import parse as value
 from tinkwell.server.log.watching import FromRevision, Now, Since, Start, WatchService
 from tinkwell.server.rpc.watch import event_encoding
-from tinkwell.server.rpc.watch.connection import Connections
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +28,6 @@ class Watches:
 
     def __init__(self, service: WatchService) -> None:
         self._service = service
-        self._connections = Connections()
 
     async def stream(
         self, request: pb.WatchRequest, context: Context, *, resource_types: Sequence[ResourceType] = ()
@@ -44,8 +42,7 @@ class Watches:
         logger.info("a watch begins", extra={"peer": context.peer(), "revision": watch.position})
         try:
             created = event_encoding.encode_created(revision=watch.position - 1, history_id=watch.history_id)
-            with self._connections.shared(context.peer()) as connection:
-                await watch.deliver(context.write, greeting=created, line=connection)
+            await watch.deliver(context.write, greeting=created)
         except errors.TinkwellError as error:
             reason = str(error)
             raise

@@ -243,75 +243,39 @@ async def test_a_busy_log_reaches_many_watchers_in_larger_batches_and_an_idle_on
 
 
 @pytest.fixture
-def halves(monkeypatch: pytest.MonkeyPatch) -> tuple[Loop, Hub, Subscriber, Subscriber]:
-    """A hub with twenty watchers in two halves, and one of each, who have an event."""
-    monkeypatch.setattr("tinkwell.server.log.fanout.hub._LARGE_GROUP", 10)
+def pausing() -> tuple[Loop, Hub, list[Subscriber]]:
+    """A hub with twenty watchers that have an event, after which it pauses."""
     loop = Loop()
     hub = spreading_hub(loop.spread())
     watchers = [live(hub) for _ in range(20)]
     hub.publish([make_event(1)], released=1)
-    assert [taken(watcher) for watcher in watchers] == [[1]] * 20, "after a pause all get it at once"
-    return loop, hub, watchers[0], watchers[-1]
+    assert [taken(watcher) for watcher in watchers] == [[1]] * 20
+    return loop, hub, watchers
 
 
-async def test_many_watchers_get_what_comes_under_load_in_two_halves(
-    halves: tuple[Loop, Hub, Subscriber, Subscriber],
+async def test_all_watchers_get_the_events_of_a_pause_at_its_end(
+    pausing: tuple[Loop, Hub, list[Subscriber]],
 ) -> None:
-    loop, hub, first, last = halves
-    hub.publish([make_event(2)], released=2)
-    loop.fire()
-    assert (taken(first), taken(last)) == ([], [2])
-    assert (first.reached, last.reached) == (1, 2)
-    hub.publish([make_event(3)], released=3)
-    loop.fire()
-    assert (taken(first), taken(last)) == ([2, 3], [])
-    assert (first.reached, last.reached) == (3, 2)
-    loop.fire()
-    assert (taken(first), taken(last)) == ([], [3])
-    assert loop.delays == pytest.approx([0.02, 0.01, 0.01]), "the pause is in proportion to how many got the last ones"
-    assert loop.timer is None
-    assert (first.reached, last.reached) == (3, 3)
-
-
-async def test_a_half_whose_turn_is_over_soon_waits_for_the_other_one(
-    halves: tuple[Loop, Hub, Subscriber, Subscriber],
-) -> None:
-    loop, hub, first, last = halves
-    loop.now += 0.03
-    hub.publish([make_event(2)], released=2)
-    assert (taken(first), taken(last)) == ([], [2])
-    assert loop.delays == pytest.approx([0.01])
-    loop.fire()
-    assert (taken(first), taken(last)) == ([2], [])
-    loop.now += 0.025
-    hub.publish([make_event(3)], released=3)
-    assert (taken(first), taken(last)) == ([3], [3]), "after a whole pause in which nothing came nobody waits"
-
-
-async def test_a_half_that_has_nothing_to_get_is_not_waited_for(
-    halves: tuple[Loop, Hub, Subscriber, Subscriber],
-) -> None:
-    loop, hub, first, last = halves
-    group = last.group
-    for watcher in hub.subscribers:
-        if watcher.group is group:
-            watcher.close()
+    loop, hub, watchers = pausing
+    loop.now += 0.005
     for revision in (2, 3):
         hub.publish([make_event(revision)], released=revision)
-        loop.fire()
-        assert taken(first) == [revision]
+    assert {watcher.reached for watcher in watchers} == {1}
+    assert loop.delays == pytest.approx([0.015])
+    loop.fire()
+    assert [taken(watcher) for watcher in watchers] == [[2, 3]] * 20
+    assert {watcher.reached for watcher in watchers} == {3}
     assert loop.timer is None
 
 
-async def test_who_joins_while_a_half_waits_gets_nothing_twice(
-    halves: tuple[Loop, Hub, Subscriber, Subscriber],
+async def test_a_watcher_that_joins_in_a_pause_gets_nothing_twice(
+    pausing: tuple[Loop, Hub, list[Subscriber]],
 ) -> None:
-    loop, hub, first, last = halves
+    _, hub, watchers = pausing
     hub.publish([make_event(2)], released=2)
-    loop.fire()
     newcomer = live(hub)
-    assert (taken(first), taken(last), taken(newcomer)) == ([2], [2], [])
-    assert newcomer.reached == 2
+    assert [taken(watcher) for watcher in watchers] == [[2]] * 20
+    assert (taken(newcomer), newcomer.reached) == ([], 2)
 
 
 async def test_a_few_watchers_get_each_event_at_once() -> None:

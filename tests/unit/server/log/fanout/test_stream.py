@@ -18,7 +18,6 @@ from support.log_table import Table
 from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.log.fanout.pacing import Spread
 
 
 async def test_a_stream_begins_with_what_is_kept_and_goes_on_live() -> None:
@@ -209,47 +208,3 @@ async def test_watchers_that_are_behind_together_read_the_table_once(monkeypatch
     # Alone each of them would read ten pieces.
     assert table.reads <= 20
     assert streams._shelf.count == 0
-
-
-class Line:
-    def __init__(self, log: list[str]) -> None:
-        self._log = log
-
-    def hold(self) -> None:
-        self._log.append("hold")
-
-
-@pytest.mark.parametrize(("watchers", "expected"), [(10, ["hold", "write"] * 10), (9, ["write"] * 9)])
-async def test_what_many_watchers_get_leaves_together_on_the_connection_they_share(
-    watchers: int, expected: list[str]
-) -> None:
-    loop, log, may_go_on = asyncio.get_running_loop(), list[str](), asyncio.Event()
-    never = Spread(call_soon=loop.call_soon, call_later=lambda _, then: loop.call_later(3_600, then), clock=lambda: 0.0)
-    hub = make_hub(spread=never)
-    streams = make_streams(hub, Table())
-
-    async def write(_: bytes) -> None:
-        log.append("write")
-        await may_go_on.wait()
-
-    def publish(revision: int) -> None:
-        log.clear()
-        hub.publish([make_event(revision)], released=revision)
-        if revision > 1:
-            hub.flush()
-
-    may_go_on.set()
-    async with contextlib.AsyncExitStack() as stack:
-        for _ in range(watchers):
-            _, subscriber, _ = await stack.enter_async_context(delivering(hub, Table(), streams=streams, write=write))
-            subscriber.line = Line(log)
-        await eventually(lambda: hub.behind_count == 0)
-        publish(1)
-        await eventually(lambda: log == expected)
-        may_go_on.clear()
-        publish(2)
-        await eventually(lambda: log == expected)
-        # Who still sends that takes what comes next when it has done so, in whatever turn of the loop that is.
-        publish(3)
-        may_go_on.set()
-        await eventually(lambda: log == expected)
