@@ -1,4 +1,4 @@
-"""The metrics of a server; `docs/how-to/monitoring.md` explains each metric and when to alert.
+"""The metrics of a server. `docs/reference/metrics.md` explains each metric.
 
 Hot paths keep plain counters of their own, which are read here when Prometheus asks.
 """

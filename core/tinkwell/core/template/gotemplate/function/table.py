@@ -1,9 +1,9 @@
 """The table of the template language's functions; those of Go's `text/template` are defined here.
 
 Tinkerbell has the functions of the library sprig, and a few of its own. The table has those that occur in templates and
-whose result depends only on their arguments; docs/reference/template.md lists them. Go compares and prints JSON numbers
-as doubles, these functions use them exactly: 1000000 prints as 1000000. Printing a null, a list or an object is an
-error.
+whose result depends only on their arguments; docs/reference/template-language.md lists them. Go compares and prints
+JSON numbers as doubles, these functions use them exactly: 1000000 prints as 1000000. Printing a null, a list or an
+object is an error.
 """
 
 import decimal
