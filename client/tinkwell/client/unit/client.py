@@ -229,8 +229,9 @@ class ApplicationClient(CharmClient, TaskClient):
             await client.applications.relate("web", "pg")
             await client.applications.settled("web", "pg", timeout_seconds=60)
 
-        Wait for related applications together, because one may cause events of another. Raises `UnitInError` with the
-        failed event, `TimeoutError`, and `NotFound` for an application that does not exist at first.
+        Wait for related applications together, because one may cause events of another. If the server goes away
+        meanwhile, the wait goes on once it is back. Raises `UnitInError` with the failed event, `TimeoutError`, and
+        `NotFound` for an application that does not exist at first.
         """
         async with asyncio.timeout(timeout_seconds):
             await settling.wait(self, applications, namespace)

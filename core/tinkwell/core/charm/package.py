@@ -203,7 +203,7 @@ def _check_ops(files: Sequence[File]) -> None:
     """Refuse a charm of Juju without a program, or without a file that ops needs."""
     paths = {file.path: file for file in files}
     if charmcraft.METADATA_YAML not in paths:
-        sentence = "is no file that ops reads; give the folder of the charm, or pack it with charmcraft"
+        sentence = "is not a file that ops reads; give the folder of the charm, or pack it with charmcraft"
         raise _refused(charmcraft.CHARMCRAFT_YAML, sentence)
     if PROGRAM in paths:
         return

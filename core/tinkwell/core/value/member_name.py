@@ -34,9 +34,11 @@ class Names:
         if parts in self._seen:
             raise ValueError("occurs twice; pack each file once")
         self._seen.add(parts)
+        # Folding is slow for some letters. It works part by part, so one call folds all folders of the path.
+        folded = _fold("/".join(parts)).split("/")
         for depth in range(1, len(parts) + 1):
             here, needs_folder = "/".join(parts[:depth]), is_folder or depth < len(parts)
-            known, was_folder = self._known.setdefault(_fold(here), (here, needs_folder))
+            known, was_folder = self._known.setdefault("/".join(folded[:depth]), (here, needs_folder))
             if known != here:
                 difference = "only in case or in how accents are written"
                 raise ValueError(f"differs from {parse.show(known)} {difference}; rename one of them")

@@ -215,7 +215,7 @@ def test_a_manifest_that_is_too_large_or_no_text_is_refused() -> None:
         ),
         (
             [NewFile("charmcraft.yaml", b"name: web"), NewFile("src/charm.py", b"")],
-            "charmcraft.yaml: is no file that ops reads; give the folder of the charm, or pack it with charmcraft",
+            "charmcraft.yaml: is not a file that ops reads; give the folder of the charm, or pack it with charmcraft",
         ),
     ],
 )

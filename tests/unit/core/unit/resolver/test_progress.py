@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.core.unit_life import ALIVE, DYING, V1, V2
 
+from support.reference.unit_event import phases
 from tinkwell.core.unit.kinds import EventKind, Membership, Phase, Profile, Verdict
 from tinkwell.core.unit.ledger import Ledger, Requests
 from tinkwell.core.unit.resolver.advance import advance
@@ -22,16 +23,6 @@ PAIRS = [
     (EventKind.RELATION_JOINED, EventKind.RELATION_DEPARTED),
     (EventKind.INSTALL, EventKind.REMOVE),
 ]
-IN_SETUP = {
-    EventKind.STORAGE_ATTACHED,
-    EventKind.INSTALL,
-    EventKind.RELATION_CREATED,
-    EventKind.LEADER_ELECTED,
-    EventKind.LEADER_SETTINGS_CHANGED,
-    EventKind.CONFIG_CHANGED,
-    EventKind.START,
-}
-NOT_IN_OPERATION = {EventKind.INSTALL, EventKind.STOP, EventKind.REMOVE}
 LIVES = st.sampled_from([ALIVE, DYING])
 COUNTS = st.integers(0, 3)
 
@@ -99,17 +90,11 @@ def phase(ledger: Ledger, seen: View) -> Phase:
     return Phase.OPERATION if ledger.started else Phase.SETUP
 
 
-def comes_in(kind: EventKind, wanted: Phase) -> bool:
-    if wanted is Phase.TEARDOWN:
-        return kind.is_teardown
-    return kind in IN_SETUP if wanted is Phase.SETUP else kind not in NOT_IN_OPERATION
-
-
 def told_all(ledger: Ledger, seen: View, *, most: int) -> tuple[Ledger, list[UnitEvent]]:
     """Commit what is due until nothing is, and hold each event to what is said of it."""
     events: list[UnitEvent] = []
     while len(events) < most and (event := next_event(ledger, seen)):
-        assert comes_in(event.kind, phase(ledger, seen))
+        assert phase(ledger, seen) in phases(event.kind)
         # What is granted has its ground, but for what must follow an event that had its own.
         assert verdict(event, ledger, seen) is Verdict.RETRY or ledger.queue
         events.append(event)
