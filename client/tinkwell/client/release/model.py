@@ -75,7 +75,7 @@ class Release(Shaped):
 @shaped.resource(ResourceType.CHART)
 @dataclass(frozen=True, slots=True)
 class Chart(Shaped):
-    """A chart, as it was uploaded.`digest` is that of its archive, which has `size` bytes.
+    """A chart, as it was uploaded. `digest` is that of its archive, which has `size` bytes.
 
     `metadata` is Chart.yaml, None in lists and events. `warnings` say what its author may correct.
     """
@@ -252,7 +252,7 @@ class LifecycleRun(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Resource(Shaped):
-    """A resource of a release as it was last seen.`owned` says that the release created it.
+    """A resource of a release as it was last seen. `owned` says that the release created it.
 
     `revision` is the one whose installation saw it last. `init`, `config` and `state` are None if the resource has
     none.
@@ -303,7 +303,7 @@ class UnfinishedOperation(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """An operation that the caller has acquired.`is_first`: nobody had it before.
+    """An operation that the caller has acquired. `is_first`: nobody had it before.
 
     `is_same_engine`: its former owner had the caller's engine, so the caller can find the runs that it left there.
     """

@@ -146,10 +146,11 @@ class OpenPort(Shaped):
 @shaped.resource(ResourceType.UNIT)
 @dataclass(frozen=True, slots=True)
 class Unit(Shaped):
-    """One unit of an application, such as web/0.`machine` is the id of the hardware that it is on, empty for none.
+    """One unit of an application, such as web/0.
 
-    `anywhere` says that it belongs to no machine; `forced`, that it was removed by force. `storage` has the names of
-    its storage instances. `event` is the event that runs or has failed.
+    `machine` is the id of the hardware that it is on, empty for none. `anywhere` says that it belongs to no machine;
+    `forced`, that it was removed by force. `storage` has the names of its storage instances. `event` is the event that
+    runs or has failed.
 
     Events of the log leave out `charm`, `ports` and `event`. Four fields hold for the moment of the answer and are no
     part of the JSON shape. `leads`: the unit leads its application. `has_agent`: a live agent serves it.
