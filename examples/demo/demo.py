@@ -257,7 +257,7 @@ def choose_runtime() -> str:
     except (docker.errors.DockerException, requests.RequestException) as error:
         if wanted == "docker":
             raise DemoFailed(f"the images of the actions cannot be built: {error}") from error
-        say(f"Actions run as processes of this machine, since there is no use of Docker here: {first_line(error)}")
+        say(f"Actions run as processes of this machine, because Docker cannot be used here: {first_line(error)}")
         return "process"
     return "docker"
 

@@ -29,8 +29,8 @@ async def run(line: str, folder: Path, environment: Mapping[str, str]) -> str:
     return printed.decode()
 
 
-async def test_the_commands_of_the_page_about_the_database_print_what_they_say(tmp_path: Path) -> None:
-    commands = page.commands(page.read("how-to/database.md"))
+async def test_the_commands_of_the_pages_about_the_database_print_what_they_say(tmp_path: Path) -> None:
+    commands = [*page.commands(page.read("how-to/failover.md")), *page.commands(page.read("how-to/database.md"))]
     async with contextlib.AsyncExitStack() as stack:
         state_dir = stack.enter_context(place.temporary())
         primary = await stack.enter_async_context(postgres.embedded(state_dir, bin_dir=BIN_DIR, roles=role.ALL))

@@ -23,7 +23,8 @@ COMMAND_SECONDS = 90
 # Pages whose commands need more than a server, and the test that runs these.
 OWN = {
     "how-to/database.md": "tests/e2e/test_database_page.py",
-    "reference/resource-protocol.md": "tests/e2e/release/test_page.py",
+    "how-to/failover.md": "tests/e2e/test_database_page.py",
+    "how-to/resource-image.md": "tests/e2e/release/test_page.py",
 }
 _DEV = "tinkwell dev --runtime process --process-images examples/demo/images"
 _READY = r"^gRPC +(\S+)\nHTTP +(\S+)\nDatabase +(\S+)$"

@@ -33,7 +33,7 @@ async def an_operation_that_nobody_has_taken_says_who_could(client: Client) -> N
     found = await client.releases.explain("shop")
     assert (found.operation_id, found.nodes, found.left_off) == (handle.id, (), 0)
     assert found.sentence.startswith("install of shop is PENDING")
-    assert 'started with "tinkwell provisioner --releases default"' in found.sentence
+    assert 'start one with "tinkwell provisioner --releases default"' in found.sentence
     owner = await Provisioner.enter(client)
     assert "see p1 (engine docker:1)" in (await client.releases.explain("shop")).sentence
     with pytest.raises(errors.InvalidField, match="has no plan"):

@@ -90,7 +90,7 @@ async def a_plan_only_asks(client: Client) -> None:
     await owner.report(handle.id, step("role", 1, StepKind.STATE, State.SUCCEEDED, exit_code=0), listed)
     with pytest.raises(errors.IllegalTransition, match="only asks"):
         await owner.report(handle.id, step("role", 2, StepKind.ACTION, State.RUNNING))
-    with pytest.raises(errors.InvalidField, match="leaves all as it is"):
+    with pytest.raises(errors.InvalidField, match="which changes nothing"):
         await owner.report(handle.id, RemovedReport("role"))
     seen = ResourceReport(path="role", type="other", status=ResourceStatus.STALE, config='{"size": 9}')
     await owner.report(handle.id, seen, NodeReport(path="role", state=NodeState.READY))
@@ -100,7 +100,7 @@ async def a_plan_only_asks(client: Client) -> None:
         (StepKind.STATE, State.SUCCEEDED),
         (StepKind.ACTION, State.CANCELLED),
     ]
-    with pytest.raises(errors.InvalidField, match="a PLAN that SUCCEEDED has one"):
+    with pytest.raises(errors.InvalidField, match="the document of a PLAN that SUCCEEDED"):
         await owner.report(
             handle.id, NodeReport(path="db", state=NodeState.SKIPPED), FinishReport(state=State.SUCCEEDED)
         )
@@ -234,7 +234,7 @@ async def only_a_plan_that_succeeded_is_applied_and_only_as_long_as_nothing_chan
         await client.releases.apply_plan(str(uuid.uuid4()))
     looked = await client.releases.drift("shop")
     await owner.look(looked, {"drift": ""})
-    with pytest.raises(errors.IllegalTransition, match="about what is installed"):
+    with pytest.raises(errors.IllegalTransition, match="about the installed revision"):
         await client.releases.apply_plan(looked.id)
     failed, good = await plan(client), None
     await client.releases.cancel(failed.id)

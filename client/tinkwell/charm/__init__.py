@@ -1,6 +1,6 @@
-"""The library for charms that are written in Python: a class whose methods handle the events of units.
+"""The library for charms written in Python: a charm is a class whose methods handle the events of units.
 
-`tinkwell.charm.testing` tries them without a server, and `tinkwell unit run` serves units with them.
+`tinkwell.charm.testing` tests charms without a server, and `tinkwell unit run` serves units with a charm.
 """
 
 from tinkwell.charm.action import action

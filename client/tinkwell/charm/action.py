@@ -1,4 +1,4 @@
-"""Actions: what the units of a charm can be asked to do, as methods whose parameters are those of tasks."""
+"""Actions of a charm: methods that units run when a user asks for them."""
 
 import inspect
 import types
@@ -23,14 +23,14 @@ TYPES: Mapping[object, str] = {
     list: "array",
     dict: "object",
 }
-# The attribute of a function that has the action which it is.
+# The attribute of a function that holds its `Action`.
 _MARK = "__tinkwell_action__"
 _ALLOWED = "str, int, float, bool, list and dict, each also with | None"
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A method that is an action, and what it declares; `floats` are parameters that must not be whole numbers."""
+    """A method that is an action, and its declaration; `floats` are the parameters that are converted to float."""
 
     method: str
     declared: record.Action
@@ -38,7 +38,7 @@ class Action:
 
 
 def action(name: str = "", *, description: str = "") -> Callable[[F], F]:
-    """Make a method an action of the charm, which `tinkwell unit run web/0 backup target=/srv` asks a unit for.
+    """Make a method an action of the charm, which `tinkwell unit run web/0 backup target=/srv` runs on a unit.
 
         @charm.action("backup")
         async def backup(self, task: charm.Task, *, target: str, level: int = 1) -> dict[str, str]:
@@ -46,9 +46,9 @@ def action(name: str = "", *, description: str = "") -> Callable[[F], F]:
             task.log("it begins")
             return {"path": await self.write(target, level)}
 
-    Its name is the method's, with - for _, where none is given, and its description the first sentence of the method's
-    documentation. Parameters stand behind *, with a type of str, int, float, bool, list or dict; those without a
-    default must be given. The method runs once for each task, and returns the result, a mapping that JSON has, or None.
+    The default name is the method's, with - for _, and the default description is the first paragraph of its docstring.
+    Parameters stand behind *, with a type of str, int, float, bool, list or dict; those without a default are required.
+    The method runs once for each task, and returns the result, a mapping of JSON values, or None.
     """
 
     def register(function: F) -> F:
@@ -72,13 +72,13 @@ def action(name: str = "", *, description: str = "") -> Callable[[F], F]:
 
 
 def acted(function: object) -> Action | None:
-    """Return the action that a function is; None if it is none."""
+    """Return the `Action` of a function; None if it is no action."""
     found = getattr(function, _MARK, None)
     return found if isinstance(found, Action) else None
 
 
 def _parameters(function: Callable[..., object], method: str) -> Mapping[str, tuple[JsonObject, bool]]:
-    """Return the schema of each parameter, and whether it must be given."""
+    """Return the schema of each parameter, and whether it is required."""
     given = [*inspect.signature(function).parameters.values()]
     before = [each for each in given if each.kind is not inspect.Parameter.KEYWORD_ONLY]
     if len(before) != 2 or any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in before):
@@ -106,7 +106,7 @@ def _schema(function: Callable[..., object], method: str, given: inspect.Paramet
 
 
 def _evaluated(function: Callable[..., object], annotation: object) -> Any:
-    """Return an annotation as an object; one that cannot be read stays a text."""
+    """Return an annotation as an object; one that cannot be evaluated stays text."""
     if not isinstance(annotation, str):
         return annotation
     try:

@@ -1,4 +1,4 @@
-"""String maps that a charm may change: relations' bags and its state."""
+"""String maps that a charm may change: the bags of relations, and the state of a unit."""
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
@@ -8,9 +8,9 @@ def _allow() -> None:
 
 
 class Bag(MutableMapping[str, str]):
-    """A string map whose changes become effects of the event: they land with it or not at all.
+    """A string map whose changes are effects of the event: they are stored if the event succeeds.
 
-    What was written can be read at once. `may_read` and `may_write` raise where that is not allowed.
+    A handler sees its own changes at once. `may_read` and `may_write` raise if the access is not allowed.
     """
 
     def __init__(
@@ -49,6 +49,6 @@ class Bag(MutableMapping[str, str]):
         return len(self._data)
 
     def edits(self) -> dict[str, str | None]:
-        """Return what differs from what was given: the new text of a key, None for a key that is gone."""
+        """Return the changes: the new text of each changed key, None for a removed key."""
         changed: dict[str, str | None] = {key: text for key, text in self._data.items() if self._given.get(key) != text}
         return changed | dict.fromkeys(key for key in self._given if key not in self._data)

@@ -18,7 +18,7 @@ from tinkwell.core.unit.kinds import Profile
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A method that handles events, and which ones."""
+    """A method that handles events, and the kinds that it handles."""
 
     name: str
     subjects: tuple[Subject, ...]
@@ -26,7 +26,7 @@ class Handler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What a class of charms says of itself: its name, and what it declares, in the order of the class."""
+    """The declarations of a charm class: its name, and its parts in the order of the class."""
 
     name: str
     profile: Profile | None
@@ -38,7 +38,7 @@ class Declared:
 
 
 class Charm:
-    """A charm: endpoints, storages, options and handlers. Its first sentence of documentation is the charm's summary.
+    """The base class of charms. The first paragraph of a charm's docstring is its summary.
 
         class Web(charm.Charm):
             \"\"\"Serves one page; needs a database.\"\"\"
@@ -50,9 +50,9 @@ class Charm:
                 self.db[event.relation].unit["ready"] = "yes"
                 self.status = charm.Active()
 
-    There is an instance for each event of each unit: attributes of one are gone with it, and what is to stay belongs
-    into `state`. The charm's name is the class's, as in `WebServer` and `web-server`, or given in
-    `class WebServer(charm.Charm, name="web")`; so may a profile be, for applications that are deployed without one.
+    Each event of each unit gets a new instance, so attributes do not live on; keep data in `state`. The charm's name
+    comes from the class, such as `web-server` for `WebServer`, or is given in `class WebServer(charm.Charm,
+    name="web")`. A profile may be given there as well, for applications that are deployed without one.
     """
 
     declared: ClassVar[Declared]
@@ -68,7 +68,7 @@ class Charm:
 
     @property
     def situation(self) -> Situation:
-        """All that the charm is given for one event; methods have nearer names for it."""
+        """The data and objects of one event; other attributes of the charm give easier access to them."""
         return self._situation
 
     @property
@@ -83,12 +83,12 @@ class Charm:
 
     @property
     def is_leader(self) -> bool:
-        """Whether the unit leads its application, and will for at least 30 seconds."""
+        """Whether the unit leads its application, and will lead for at least 30 seconds."""
         return self._situation.surroundings.is_leader
 
     @property
     def state(self) -> Bag:
-        """What the charm remembers about the unit: strings, which change with the event or not at all."""
+        """The charm's own data about the unit: strings, whose changes are stored if the event succeeds."""
         return self._situation.state
 
     @property
@@ -98,7 +98,7 @@ class Charm:
 
     @property
     def status(self) -> Status | None:
-        """The status that was set during this event. It is seen at once, and stays if the event fails."""
+        """The status that was set during this event. Users see it at once, and it stays if the event fails."""
         return self._status
 
     @status.setter
@@ -108,7 +108,7 @@ class Charm:
 
     @property
     def application_status(self) -> Status | None:
-        """The status of the application that was set during this event. Raises `NotLeader` when others set it."""
+        """The status of the application that was set during this event. Only a leader may set it, else `NotLeader`."""
         return self._application_status
 
     @application_status.setter
@@ -119,7 +119,7 @@ class Charm:
         self._application_status = status
 
     def set_workload_version(self, version: str) -> None:
-        """Say which version of its program the unit runs. It is seen at once."""
+        """Set the version of the program that the unit runs. Users see it at once."""
         self._situation.surroundings.set_workload_version(version)
 
     def open_port(self, number: int, protocol: str = "tcp") -> None:
@@ -127,7 +127,7 @@ class Charm:
         self._situation.open_port(number, protocol)
 
     def close_port(self, number: int, protocol: str = "tcp") -> None:
-        """Record that the unit listens no more."""
+        """Record that the unit does not listen on a port."""
         self._situation.close_port(number, protocol)
 
 
@@ -157,7 +157,7 @@ def _declared(cls: type[Charm], name: str, profile: Profile | None) -> Declared:
 
 
 def _members(cls: type[Charm]) -> dict[str, object]:
-    """Return what classes declare, those derived from first; what replaces something takes its place."""
+    """Return the members of a class and its bases, bases first; an override takes the place of the original."""
     members: dict[str, object] = {}
     for each in reversed(cls.__mro__):
         if each is Charm or not issubclass(each, Charm):
@@ -169,10 +169,10 @@ def _members(cls: type[Charm]) -> dict[str, object]:
     return members
 
 
-# What derived classes may not redefine, for the library needs it.
+# Names that derived classes may not redefine, because the library uses them.
 _TAKEN = frozenset(name for name in vars(Charm) if not name.startswith("__")) | {"__init__"}
 
 
 def _spelled(name: str) -> str:
-    """Spell the name of a class as charms are: `WebServer` as `web-server`."""
+    """Spell the name of a class as charms are named: `WebServer` as `web-server`."""
     return "".join(f"-{each.lower()}" if each.isupper() and at else each.lower() for at, each in enumerate(name))

@@ -1,4 +1,4 @@
-"""What a class of charms declares in its body: handlers, and things with a name."""
+"""The parts of a charm class: handlers, and declarations that have a name."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -14,36 +14,37 @@ E = TypeVar("E", bound=event.Event)
 
 Function = Callable[[C, E], Coroutine[object, object, None]]
 
-# The attribute of a function that has what it hears.
+# The attribute of a function that holds the subjects that it handles.
 _MARK = "__tinkwell_hears__"
 
 
 class Holder(Protocol):
-    """What declared things need of the charm whose attributes they are."""
+    """The part of a charm that its declarations use."""
 
     @property
     def situation(self) -> Situation:
-        """All that the charm is given for one event."""
+        """The data and objects of one event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a handler hears: a kind of event, and for relations and storages the endpoint's or storage's name."""
+    """The events that a handler handles: a kind, and for relations and storages the name of the endpoint or storage."""
 
     kind: EventKind
     name: str = ""
 
 
 class Hook(Generic[E]):
-    """A decorator that makes a method a handler of one kind of event; several on one method are fine."""
+    """A decorator that makes a method a handler of one kind of event; a method may have several."""
 
     def __init__(self, kind: type[E], name: str = "") -> None:
         self._subject = Subject(kind.kind, name)
 
     def __call__(self, function: Function[C, E]) -> Function[C, event.Event]:
-        """Register a method. Handlers of a kind are called in the order in which they stand in the class.
+        """Register a method. Handlers of a kind are called in the order of the class.
 
-        What comes back is the function itself. Its type says that it takes any event, so that another decorator does.
+        The function itself is returned. Its return type says that it takes any event, so that other decorators accept
+        it.
         """
         name = getattr(function, "__name__", repr(function))
         if not iscoroutinefunction(function):
@@ -53,13 +54,13 @@ class Hook(Generic[E]):
 
 
 def heard(function: object) -> tuple[Subject, ...]:
-    """Return what a function hears as a handler; nothing if it is none."""
+    """Return the subjects that a function handles; none if it is no handler."""
     found = getattr(function, _MARK, ())
     return found if isinstance(found, tuple) else ()
 
 
 class On:
-    """Decorators for what happens to a unit itself and to secrets; those of relations and storages are theirs."""
+    """Decorators for events of the unit itself and of secrets; endpoints and storages have their own decorators."""
 
     install = Hook(event.Install)
     start = Hook(event.Start)

@@ -1,7 +1,7 @@
-"""What a class of charms says of itself to servers: its manifest, and the package that names it.
+"""The manifest and the package of a charm class, which the server gets.
 
-The package of such a charm has its manifest and the file of its class. The server keeps it, but nobody runs it from
-there: who serves the units has the same file. Its digest tells revisions apart.
+The package has the manifest and the file of the class. The server stores it, but nobody runs it from there: the agent
+that serves the units has the same file. The digest of the package identifies the revision.
 """
 
 import decimal
@@ -19,7 +19,7 @@ from tinkwell.core.value.document import JsonValue, dump_json
 
 
 def manifest(charm_class: type[Charm]) -> record.Manifest:
-    """Return the manifest of a class. Raises `DeclarationError` with all that is wrong in it."""
+    """Return the manifest of a class. Raises `DeclarationError` with each mistake in it."""
     declared = charm_class.declared
     summary, _, rest = inspect.cleandoc(charm_class.__doc__ or "").partition("\n\n")
     written = record.Manifest(
@@ -61,7 +61,7 @@ def pack(charm_class: type[Charm]) -> bytes:
 
 
 def digest(charm_class: type[Charm]) -> str:
-    """Return the digest by which servers know a class. Raises as `pack`."""
+    """Return the digest of the package of a class. Raises what `pack` raises."""
     return package.digest(io.BytesIO(pack(charm_class)))
 
 
@@ -77,7 +77,7 @@ def _option(option: Option[object]) -> record.Option:
 
 
 def to_json(value: object) -> JsonValue:
-    """Return the value of an option as documents have it. Raises `DeclarationError` for what options cannot be."""
+    """Return the value of an option as JSON. Raises `DeclarationError` for a type that options cannot have."""
     match value:
         case float():
             return decimal.Decimal(repr(value))

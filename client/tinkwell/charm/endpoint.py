@@ -1,4 +1,4 @@
-"""Endpoints: where a charm's applications are related to others."""
+"""Endpoints, at which applications of a charm are related to others."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Self, overload
@@ -11,7 +11,7 @@ from tinkwell.core.charm.record import Role
 
 
 class Relations:
-    """The relations of one endpoint; it is what the endpoint is in a charm's methods."""
+    """The relations of one endpoint. Reading an endpoint as an attribute of a charm gives this object."""
 
     def __init__(self, endpoint: "Endpoint", situation: Situation) -> None:
         self._endpoint = endpoint
@@ -25,7 +25,7 @@ class Relations:
         return sum(1 for _ in self)
 
     def __getitem__(self, relation: Relation | int) -> Relation:
-        """Return a relation of this endpoint by its number; a relation stands for itself. Raises `KeyError`."""
+        """Return a relation of this endpoint, given by its number or as a relation. Raises `KeyError`."""
         number = relation if isinstance(relation, int) else relation.number
         for each in self:
             if each.number == number:
@@ -35,7 +35,7 @@ class Relations:
         raise KeyError(f"endpoint {self._endpoint.name} has no relation {number}")
 
     def only(self) -> Relation | None:
-        """Return the only relation of the endpoint; None where there is none. Raises `LookupError` for several."""
+        """Return the only relation of the endpoint, or None. Raises `LookupError` if there are several."""
         found = list(self)
         if len(found) > 1:
             raise LookupError(f"endpoint {self._endpoint.name} has {len(found)} relations; iterate over them")
@@ -43,7 +43,7 @@ class Relations:
 
 
 class Endpoint:
-    """A name under which a charm is related, and the interface that both sides speak.
+    """An endpoint: a name for relations of a charm, and the interface that both sides use.
 
     `limit`: how many relations it may have at a time, 0 for any number. `created`, `joined`, `changed`, `departed` and
     `broken` make methods handlers of its events.
@@ -68,27 +68,27 @@ class Endpoint:
     def __get__(self, charm: Holder, owner: type) -> Relations: ...
 
     def __get__(self, charm: Holder | None, owner: type) -> Self | Relations:
-        """Return the relations of the charm's unit; in the class the endpoint itself."""
+        """Return the relations of the charm's unit; read from the class, the endpoint itself."""
         return self if charm is None else Relations(self, charm.situation)
 
     def __set__(self, charm: Holder, value: object) -> None:
-        """Refuse: the server says which relations there are."""
+        """Refuse: a charm cannot set its relations."""
         raise errors.CharmError(f"endpoint {self.name} cannot be set")
 
 
 class Provides(Endpoint):
-    """An endpoint at which others get something from this charm."""
+    """An endpoint at which this charm offers something to others."""
 
     role = Role.PROVIDES
 
 
 class Requires(Endpoint):
-    """An endpoint at which this charm gets something from others."""
+    """An endpoint at which this charm uses something of others."""
 
     role = Role.REQUIRES
 
 
 class Peer(Endpoint):
-    """An endpoint at which the units of an application meet each other. Its relation is there from the beginning."""
+    """An endpoint for a relation among the units of an application, which exists from the beginning."""
 
     role = Role.PEER

@@ -1,17 +1,17 @@
-"""What can be wrong in a charm, as one tree.
+"""The errors of charms, as one tree.
 
 CharmError
-├── DeclarationError    a class of charms says something of itself that cannot be
-├── CannotDefer         this kind of event comes once and is not put off
-├── NotLeader           only the leader's unit may do this
+├── DeclarationError    a charm class has a declaration that is wrong
+├── CannotDefer         this kind of event cannot be deferred
+├── NotLeader           only the unit that leads its application may do this
 ├── NotOwner            another unit, an application or a user owns the secret
 ├── NotReadable         the unit may not read this bag
-├── RelationGone        the relation is broken, so nobody would read what is written into it
-├── SecretMissing       there is no such secret, or the unit was not granted it
-├── StorageMissing      the unit does not have the storage that is asked for
-└── WrongSecret         a secret cannot hold this, or have this label
+├── RelationGone        the relation is broken, so nobody would read its bags
+├── SecretMissing       there is no such secret, or it was not granted to the unit
+├── StorageMissing      the unit does not have the storage
+└── WrongSecret         a secret cannot have this content, or this label
 
-All but the first are raised in handlers. A handler that lets one go fails its event, which is then tried again.
+All but the first are raised in handlers. An error that leaves a handler fails its event, which is then tried again.
 """
 
 
@@ -20,15 +20,15 @@ class CharmError(Exception):
 
 
 class DeclarationError(CharmError):
-    """A class of charms says something of itself that cannot be."""
+    """A charm class has a declaration that is wrong."""
 
 
 class CannotDefer(CharmError):
-    """This kind of event comes once and is not put off."""
+    """This kind of event cannot be deferred."""
 
 
 class NotLeader(CharmError):
-    """Only the leader's unit may do this."""
+    """Only the unit that leads its application may do this."""
 
 
 class NotOwner(CharmError):
@@ -40,16 +40,16 @@ class NotReadable(CharmError):
 
 
 class RelationGone(CharmError):
-    """The relation is broken, so nobody would read what is written into it."""
+    """The relation is broken, so nobody would read its bags."""
 
 
 class SecretMissing(CharmError):
-    """There is no such secret, or the unit was not granted it."""
+    """There is no such secret, or it was not granted to the unit."""
 
 
 class StorageMissing(CharmError):
-    """The unit does not have the storage that is asked for."""
+    """The unit does not have the storage."""
 
 
 class WrongSecret(CharmError):
-    """A secret cannot hold this, or have this label."""
+    """A secret cannot have this content, or this label."""

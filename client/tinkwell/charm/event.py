@@ -14,13 +14,13 @@ from tinkwell.core.unit.kinds import EventKind
 class Event:
     """One occurrence of a kind for one unit.
 
-    `ordinal`: its place in the unit's life, from 1. `is_again`: it was put off by `defer()`, and comes back. `reason`:
-    why the unit or the relation goes, in events of a teardown, else empty.
+    `ordinal` is its place in the unit's life, from 1. `is_again` says that it was deferred, and comes back. `reason`
+    says in events of a teardown why the unit or the relation is removed; otherwise it is empty.
     """
 
     kind: ClassVar[EventKind]
     can_defer: ClassVar[bool] = True
-    # Why it cannot be put off.
+    # Why the event cannot be deferred.
     comes_once: ClassVar[str] = "the unit ends with it"
 
     ordinal: int
@@ -34,12 +34,12 @@ class Event:
         return self._is_deferred
 
     def defer(self) -> None:
-        """Put the event off: this handler gets it again before the handlers of the unit's next event, whatever that is.
+        """Defer the event: this handler gets it again before the handlers of the unit's next event of any kind.
 
-        The handler runs on to its end; return after the call. Other handlers of the event are not called again. Nothing
-        wakes the unit for it. Put off once, it keeps its place before the next event. Put off twice, the next event
-        overtakes it. Raises `CannotDefer` for `stop` and `remove`, after which there is no next event, and for
-        `secret-rotate` and `secret-expired`, which come again by themselves.
+        The handler runs on to its end; return after the call. Other handlers of the event are not called again. A
+        deferred event causes no new event: it waits until the unit's next event comes. It is handled before that event;
+        if it is deferred again, that event is handled first. Raises `CannotDefer` for `stop` and `remove`, after which
+        there is no next event, and for `secret-rotate` and `secret-expired`, which the server sends again by itself.
         """
         if not self.can_defer:
             raise errors.CannotDefer(f"{self.kind} cannot be deferred: {self.comes_once}")
@@ -48,21 +48,21 @@ class Event:
 
 @dataclass(eq=False, kw_only=True)
 class Install(Event):
-    """The unit is new: put there what it needs, once."""
+    """The unit is new: install what it needs. This event comes once."""
 
     kind = EventKind.INSTALL
 
 
 @dataclass(eq=False, kw_only=True)
 class Start(Event):
-    """Setup is over, and the unit begins to work."""
+    """The setup is over: start the unit's work."""
 
     kind = EventKind.START
 
 
 @dataclass(eq=False, kw_only=True)
 class Stop(Event):
-    """The unit ends: stop what runs. Relations and storage are gone already."""
+    """The unit ends: stop its work. Its relations and storages are gone already."""
 
     kind = EventKind.STOP
     can_defer = False
@@ -70,7 +70,7 @@ class Stop(Event):
 
 @dataclass(eq=False, kw_only=True)
 class Remove(Event):
-    """The last event of the unit: put away what is left of it."""
+    """The last event of the unit: remove everything that is left of it."""
 
     kind = EventKind.REMOVE
     can_defer = False
@@ -85,49 +85,49 @@ class ConfigChanged(Event):
 
 @dataclass(eq=False, kw_only=True)
 class UpgradeCharm(Event):
-    """The unit has another revision of its charm, whose code this is; `config-changed` and `start` follow."""
+    """The unit runs another revision of its charm, which is this code; `config-changed` and `start` follow."""
 
     kind = EventKind.UPGRADE_CHARM
 
 
 @dataclass(eq=False, kw_only=True)
 class UpdateStatus(Event):
-    """It comes now and then while nothing else is due."""
+    """Comes at an interval while no other event is due."""
 
     kind = EventKind.UPDATE_STATUS
 
 
 @dataclass(eq=False, kw_only=True)
 class LeaderElected(Event):
-    """This unit leads its application from now on."""
+    """This unit is the new leader of its application."""
 
     kind = EventKind.LEADER_ELECTED
 
 
 @dataclass(eq=False, kw_only=True)
 class LeaderSettingsChanged(Event):
-    """Another unit leads the application from now on."""
+    """Another unit is the new leader of the application."""
 
     kind = EventKind.LEADER_SETTINGS_CHANGED
 
 
 @dataclass(eq=False, kw_only=True)
 class PreSeriesUpgrade(Event):
-    """Somebody is about to upgrade the machine's operating system."""
+    """A user is about to upgrade the machine's operating system."""
 
     kind = EventKind.PRE_SERIES_UPGRADE
 
 
 @dataclass(eq=False, kw_only=True)
 class PostSeriesUpgrade(Event):
-    """The machine's operating system is upgraded."""
+    """The machine's operating system has been upgraded."""
 
     kind = EventKind.POST_SERIES_UPGRADE
 
 
 @dataclass(eq=False, kw_only=True)
 class CollectMetrics(Event):
-    """Somebody asked for the unit's metrics."""
+    """A user asked for the unit's metrics."""
 
     kind = EventKind.COLLECT_METRICS
 
@@ -136,8 +136,8 @@ class CollectMetrics(Event):
 class RelationEvent(Event):
     """An event of a relation.
 
-    `application` is whom it is about, and `unit` which unit of it; `unit` is empty where it is about the application.
-    `remote` is the bag of that unit, or else of that application: empty where there is none, or none any more.
+    `application` and `unit` say which remote unit it is about; `unit` is empty if it is about the whole application.
+    `remote` is the bag of that unit or application, empty if there is none or it is gone.
     """
 
     relation: Relation
@@ -148,28 +148,28 @@ class RelationEvent(Event):
 
 @dataclass(eq=False, kw_only=True)
 class RelationCreated(RelationEvent):
-    """The application became related. It comes before all else of its relation."""
+    """The relation was created. This is its first event."""
 
     kind = EventKind.RELATION_CREATED
 
 
 @dataclass(eq=False, kw_only=True)
 class RelationJoined(RelationEvent):
-    """A unit is there now; its `changed` follows at once."""
+    """A unit has joined the relation; `changed` for it follows at once."""
 
     kind = EventKind.RELATION_JOINED
 
 
 @dataclass(eq=False, kw_only=True)
 class RelationChanged(RelationEvent):
-    """A unit, or an application, has changed its bag."""
+    """A unit or an application has changed its bag."""
 
     kind = EventKind.RELATION_CHANGED
 
 
 @dataclass(eq=False, kw_only=True)
 class RelationDeparted(RelationEvent):
-    """A unit is not there any more. `departing_unit` is the one that goes, which may be this unit itself."""
+    """A unit has left the relation. `departing_unit` is the unit that leaves, which may be this unit itself."""
 
     kind = EventKind.RELATION_DEPARTED
     departing_unit: str = ""
@@ -177,7 +177,7 @@ class RelationDeparted(RelationEvent):
 
 @dataclass(eq=False, kw_only=True)
 class RelationBroken(RelationEvent):
-    """The relation is over for this unit; nothing of it follows."""
+    """The relation is over for this unit. This is its last event."""
 
     kind = EventKind.RELATION_BROKEN
 
@@ -191,24 +191,24 @@ class StorageEvent(Event):
 
 @dataclass(eq=False, kw_only=True)
 class StorageAttached(StorageEvent):
-    """The unit has a storage from now on; storage that it is created with comes before `install`."""
+    """The unit has a new storage. Events for storages that it is created with come before `install`."""
 
     kind = EventKind.STORAGE_ATTACHED
 
 
 @dataclass(eq=False, kw_only=True)
 class StorageDetaching(StorageEvent):
-    """The unit has the storage for the length of this event only."""
+    """The unit loses the storage after this event."""
 
     kind = EventKind.STORAGE_DETACHING
 
 
 @dataclass(eq=False, kw_only=True)
 class SecretEvent(Event):
-    """An event of a secret, by its name such as `secret:9m4e2mr0ui3e8a215n4g`.
+    """An event of a secret, which `secret` names, such as `secret:9m4e2mr0ui3e8a215n4g`.
 
-    `label` is the owner's for an owner, else the one that the unit has given it, and may be empty. `revision` is the
-    one that the event is about, 0 where it is about none.
+    `label` is the owner's label if the unit owns the secret, otherwise this unit's own, and may be empty. `revision` is
+    the revision that the event is about, 0 for none.
     """
 
     secret: str
@@ -218,14 +218,14 @@ class SecretEvent(Event):
 
 @dataclass(eq=False, kw_only=True)
 class SecretChanged(SecretEvent):
-    """A secret that the unit reads has a new revision: `get` with `refresh` reads that."""
+    """A secret that the unit reads has a new revision: read it by `get` with `refresh`."""
 
     kind = EventKind.SECRET_CHANGED
 
 
 @dataclass(eq=False, kw_only=True)
 class SecretRotate(SecretEvent):
-    """It is time to give an own secret other content."""
+    """A secret of the unit must be rotated: give it new content."""
 
     kind = EventKind.SECRET_ROTATE
     can_defer = False
@@ -234,7 +234,7 @@ class SecretRotate(SecretEvent):
 
 @dataclass(eq=False, kw_only=True)
 class SecretExpired(SecretEvent):
-    """A revision of an own secret has expired: remove it, and give the secret other content if it is the newest."""
+    """A revision of the unit's secret has expired: remove it, and give the secret new content if it is the newest."""
 
     kind = EventKind.SECRET_EXPIRED
     can_defer = False
@@ -243,6 +243,6 @@ class SecretExpired(SecretEvent):
 
 @dataclass(eq=False, kw_only=True)
 class SecretRemove(SecretEvent):
-    """Nobody reads an older revision of an own secret any more: remove it."""
+    """No reader uses an older revision of a secret of the unit: remove that revision."""
 
     kind = EventKind.SECRET_REMOVE

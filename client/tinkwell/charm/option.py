@@ -1,4 +1,4 @@
-"""Options: what an application's configuration may say."""
+"""Options: the settings of an application's configuration."""
 
 from typing import Generic, Self, TypeVar, cast, overload
 
@@ -18,12 +18,12 @@ TYPES: dict[type, OptionType] = {
 
 
 class Option(Generic[T]):
-    """An option of the application, whose value an attribute of a charm is.
+    """An option of the application. Reading it as an attribute of a charm gives its value.
 
         workers = charm.Option(int, default=2)
         title = charm.Option(str)               # a str, or None where it is not set
 
-    It is called as its attribute is. `kind` is str, int, float or bool; `minimum` and `maximum` are for numbers.
+    Its name is that of the attribute. `kind` is str, int, float or bool; `minimum` and `maximum` are for numbers.
     """
 
     @overload
@@ -76,13 +76,13 @@ class Option(Generic[T]):
     def __get__(self, charm: Holder, owner: type) -> T: ...
 
     def __get__(self, charm: Holder | None, owner: type) -> Self | T:
-        """Return the option's value for this event; in the class the declaration itself."""
+        """Return the option's value for this event; read from the class, the option itself."""
         if charm is None:
             return self
         value = charm.situation.attempt.config.get(self.name, self.default)
-        # In documents 2 and 2.0 are the same number.
+        # In JSON, 2 and 2.0 are the same number.
         return cast(T, float(value) if self.type is OptionType.FLOAT and isinstance(value, int) else value)
 
     def __set__(self, charm: Holder, value: object) -> None:
-        """Refuse: only people set options."""
+        """Refuse: only users set options."""
         raise errors.CharmError(f"option {self.name} cannot be set by its charm")

@@ -1,4 +1,4 @@
-"""A relation, as one event's handlers see it."""
+"""A relation, as the handlers of an event see it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -8,11 +8,12 @@ ReadBag = Callable[[int, str], Awaitable[Mapping[str, str]]]
 
 
 class Relation:
-    """One relation of the unit. It is the same object for all handlers of an event.
+    """A relation of the unit. All handlers of an event get the same object.
 
-    `number`: its number in the namespace. `endpoint`: the charm's endpoint. `remote_application`: who is at the other
-    end; in a peer relation the unit's own application. `units`: the units that it has with the unit, but for the unit
-    itself. `is_active`: False where it is gone, as when an event comes back after it was put off.
+    `number`: its number in the namespace. `endpoint`: the charm's endpoint. `remote_application`: the application on
+    the other side; in a peer relation the unit's own. `units`: the units on the other side that have joined; in a peer
+    relation the others of the application. `is_active`: False if the relation is gone, for example when a deferred
+    event comes back.
 
     `unit` is the unit's own bag, which the other side reads, and `application` that of its application, which only the
     leader writes, and reads, but for peers.
@@ -43,5 +44,5 @@ class Relation:
         return f"<Relation {self.endpoint}:{self.number} with {self.remote_application}>"
 
     async def read(self, owner: str) -> Mapping[str, str]:
-        """Read the bag of another unit or application, such as `pg/0` or `pg`; it stays the same within an event."""
+        """Read the bag of another unit or application, such as `pg/0` or `pg`. It does not change during an event."""
         return await self._read(self.number, owner)

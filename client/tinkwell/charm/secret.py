@@ -1,4 +1,4 @@
-"""The secrets of a unit, as handlers get and change them; what is changed lands with the event or not at all."""
+"""The secrets of a unit, as handlers read and change them. Changes are stored if the event succeeds."""
 
 import secrets
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ from tinkwell.core.unit.kinds import Rotation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretInfo:
-    """What an owner knows of its secret: `name` is such as `secret:9m4e2mr0ui3e8a215n4g`, `latest` the newest revision.
+    """A secret as its owner sees it; `name` is such as `secret:9m4e2mr0ui3e8a215n4g`, `latest` the newest revision.
 
-    `expires_at` is of the newest revision; `revisions` are those that there are. What was changed in this event is not
-    in it.
+    `expires_at` is that of the newest revision; `revisions` are the existing ones. Changes of this event are not
+    included.
     """
 
     name: str
@@ -42,13 +42,13 @@ class SecretInfo:
 
 
 class Secrets:
-    """The secrets that the unit owns, and those that it may read; `self.secrets` in a charm.
+    """The secrets that the unit owns or may read; `self.secrets` in a charm.
 
         name = self.secrets.add({"password": password}, label="login", rotate=charm.Rotation.MONTHLY)
         self.secrets.grant(name, event.relation)
         self.db[event.relation].unit["login"] = name           # for the other side: await self.secrets.get(name)
 
-    A secret is named as `add` has named it, or by the label that its owner, or this unit, has given it.
+    A secret is named by the name that `add` returned, or by the label that its owner or this unit has given it.
     """
 
     def __init__(self, attempt: Attempt, surroundings: Surroundings) -> None:
@@ -58,9 +58,9 @@ class Secrets:
         self._known = {each.id: each for each in attempt.secrets}
         self._added: dict[str, SecretAdd] = {}
         self._removed: set[str] = set()
-        # As this event leaves them.
+        # The labels after the changes of this event.
         self._labels = {each.id: each.label for each in attempt.secrets}
-        # The content that this event gives to the next revision.
+        # The content of new revisions that this event adds.
         self._content: dict[str, Mapping[str, str]] = {}
         self._tracked: dict[str, SecretTrack] = {}
         self._read: dict[tuple[str, int], SecretRead] = {}
@@ -68,15 +68,15 @@ class Secrets:
 
     @property
     def effects(self) -> tuple[SecretEffect, ...]:
-        """All that was done, in its order; what is read from now on comes last."""
+        """All changes of secrets, in order, and then the revisions that the unit reads from now on."""
         return *self._effects, *self._tracked.values()
 
     @property
     def needs_term(self) -> bool:
-        """Whether a secret of the application was written or labelled, which its leader alone may do."""
+        """Whether the event has written or labelled a secret of the application, which only the leader may do."""
         if any(self._is_application(each.id) for each in self._effects):
             return True
-        # Whoever does not own one has a label of its own for it.
+        # A reader has its own label for a secret, beside the owner's.
         own = {each.id for each in self._owned()}
         return any(
             each.label is not None and each.id in own and self._is_application(each.id)
@@ -93,10 +93,11 @@ class Secrets:
         expires: datetime | timedelta | None = None,
         application: bool = False,
     ) -> str:
-        """Make a secret of the unit's own, or with `application` of its application's, and return its name.
+        """Create a secret of the unit, or with `application` of its application, and return its name.
 
-        The content has at most 64 keys of a-z, 0-9 and -, and 1 MiB. `rotate` is how often secret-rotate comes;
-        `expires`, when or after how long secret-expired comes for this revision. Raises `NotLeader`, and `WrongSecret`.
+        The content has at most 64 keys of a-z, 0-9 and -, and 1 MiB. `rotate` is the interval of secret-rotate.
+        `expires` is the time, or the time from now, at which secret-expired comes for this revision. Raises `NotLeader`
+        and `WrongSecret`.
         """
         if application and not self._surroundings.is_leader:
             raise errors.NotLeader(self._not_leader("make a secret of the application"))
@@ -127,9 +128,10 @@ class Secrets:
         rotate: Rotation | None = None,
         expires: datetime | timedelta | None = None,
     ) -> None:
-        """Give an own secret other content, which makes one revision in an event, or change what else is given.
+        """Give an own secret new content, or change its other properties; None keeps one.
 
-        Raises `SecretMissing`, `NotOwner`, and `WrongSecret`.
+        Several changes of the content in one event make one revision. Raises `SecretMissing`, `NotOwner` and
+        `WrongSecret`.
         """
         found = self._own(secret)
         checked = None if content is None else _checked(content)
@@ -149,18 +151,18 @@ class Secrets:
             self._labels[found] = label
 
     def grant(self, secret: str, relation: Relation, *, unit: str = "") -> None:
-        """Let the other side of a relation, or one unit of it, read an own secret for as long as the relation lives."""
+        """Let the other side of a relation, or one unit of it, read an own secret while the relation lives."""
         application = "" if unit else relation.remote_application
         granted = SecretGrant(id=self._own(secret), relation=relation.number, application=application, unit=unit)
         self._effects.append(granted)
 
     def revoke(self, secret: str, relation: Relation | None = None, *, unit: str = "") -> None:
-        """Take back what was granted to a relation, or to one unit of it, or with neither to anybody."""
+        """Revoke a grant to a relation, or to one unit of it; without both, all grants."""
         number = relation.number if relation is not None else 0
         self._effects.append(SecretRevoke(id=self._own(secret), relation=number, unit=unit))
 
     def remove(self, secret: str, *, revision: int = 0) -> None:
-        """Remove a revision of an own secret, or with 0 all of it."""
+        """Remove a revision of an own secret, or with 0 the whole secret."""
         found = self._own(secret)
         self._effects.append(SecretRemove(id=found, revision=revision))
         tracked = self._tracked.get(found)
@@ -169,25 +171,25 @@ class Secrets:
             self._labels.pop(found, None)
             self._tracked.pop(found, None)
         elif tracked is not None and tracked.revision == revision:
-            # It was read in this event, and cannot be what is read from now on.
+            # The unit has read this revision in the event, and cannot read it from now on.
             self._tracked[found] = replace(tracked, revision=0)
 
     def info(self, secret: str) -> SecretInfo:
-        """Return what is known of an own secret that is there before this event. Raises as `set`."""
+        """Return the data of an own secret that existed before this event. Raises what `set` raises."""
         found = self._own(secret)
         if (given := self._known.get(found)) is None:
             raise errors.SecretMissing(f"{rules.uri(found)} is there once this event has landed")
         return _info(given)
 
     def owned(self) -> tuple[SecretInfo, ...]:
-        """Return what is known of all own secrets, and for a leader of those of its application."""
+        """Return the data of all own secrets, and if the unit leads, of those of its application."""
         return tuple(_info(each) for each in self._owned())
 
     async def get(self, secret: str, *, refresh: bool = False, label: str | None = None) -> Mapping[str, str]:
-        """Read a secret: the newest revision at the first time, and from then on the same one until `refresh`.
+        """Read a secret: the newest revision at the first time, and then the same one until `refresh`.
 
-        With `label` the unit calls it so from now on, in events and here. Raises `SecretMissing`, also where the unit
-        was not granted it.
+        `label` becomes this unit's label for the secret, in events and here. Raises `SecretMissing`, also if the secret
+        was not granted to the unit.
         """
         found, tracked = self._find(secret), self._tracks(secret)
         if label is not None:
@@ -206,14 +208,14 @@ class Secrets:
         return dict(content)
 
     async def peek(self, secret: str) -> Mapping[str, str]:
-        """Read the newest revision of a secret, and stay at the one that `get` reads. Raises as `get`."""
+        """Read the newest revision of a secret; `get` still reads the former one. Raises what `get` raises."""
         found = self._find(secret)
         if found in self._content:
             return dict(self._content[found])
         return dict((await self._fetch(found, 0)).content)
 
     def label_of(self, secret: str) -> str:
-        """Return the label that the unit, or its owner, has given a secret by its id; empty for none."""
+        """Return the label of a secret, given by its id: the owner's or this unit's own; empty for none."""
         return self._labels.get(secret, "")
 
     def _tracks(self, secret: str) -> int:
@@ -222,7 +224,7 @@ class Secrets:
             return track.revision
         given = self._known.get(found)
         if given is None or (given.is_owned and given.tracked not in given.revisions):
-            return 0  # an owner may have removed what it read
+            return 0  # an owner may have removed the revision that it read
         return given.tracked
 
     def _next(self, secret: str) -> int:
@@ -240,7 +242,7 @@ class Secrets:
             found = rules.parse_uri("", secret)
         except core_errors.InvalidField:
             named = [each for each, label in self._labels.items() if label == secret and label]
-            # What the unit owns comes first, as with the server.
+            # If several secrets have the label, the unit's own secret is meant, as on the server.
             found = max(named, key=self._is_owned, default="")
         if not found or found in self._removed:
             raise errors.SecretMissing(f"{self._attempt.unit} has no secret {secret!r}")

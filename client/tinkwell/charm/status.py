@@ -1,4 +1,4 @@
-"""What a unit says of itself to people."""
+"""The statuses that a unit sets for people."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,27 +14,27 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Active(Status):
-    """The unit does what it is for."""
+    """The unit does its work."""
 
     name = "active"
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Status):
-    """The unit waits for something that comes without anybody's help, such as another application's data."""
+    """The unit waits for something that needs no help of a person, such as another application's data."""
 
     name = "waiting"
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked(Status):
-    """The unit cannot go on until a person does something; the message says what."""
+    """The unit cannot go on until a person helps; the message says how."""
 
     name = "blocked"
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance(Status):
-    """The unit is at work on itself, and does not do what it is for meanwhile."""
+    """The unit works on itself, and does not do its usual work meanwhile."""
 
     name = "maintenance"

@@ -1,4 +1,4 @@
-"""Storages: folders that outlive what a unit makes of itself, and that may outlive the unit."""
+"""Storages: folders with data of a unit, which may outlive the unit."""
 
 from typing import Self, overload
 
@@ -9,18 +9,18 @@ from tinkwell.charm.instance import Instance
 
 
 class Instances:
-    """The storages of one declared name; it is what the declaration is in a charm's methods."""
+    """The storages of one declaration. Reading a `Storage` as an attribute of a charm gives this object."""
 
     def __init__(self, declared: "Storage", situation: Situation) -> None:
         self._declared = declared
         self._situation = situation
 
     def all(self) -> tuple[Instance, ...]:
-        """Return those that the unit has, by name."""
+        """Return the storages that the unit has, by name."""
         return tuple(each for each in self._situation.storages if each.declared_name == self._declared.name)
 
     def one(self) -> Instance:
-        """Return the only one. Raises `StorageMissing` where the unit has none, or several."""
+        """Return the only storage. Raises `StorageMissing` if the unit has none, or several."""
         found = self.all()
         if len(found) != 1:
             counts = f"{len(found)} storages {self._declared.name}, where one was asked for"
@@ -28,7 +28,7 @@ class Instances:
         return found[0]
 
     def request(self, count: int = 1) -> None:
-        """Ask for more of them, which the unit gets with `storage-attached` after this event."""
+        """Ask for more storages; the unit gets `storage-attached` for each after this event."""
         if count < 1:
             raise ValueError(f"{count} storages {self._declared.name} cannot be asked for; ask for 1 or more")
         wanted = self._situation.wanted_storages
@@ -36,9 +36,9 @@ class Instances:
 
 
 class Storage:
-    """A storage that each unit has, from its creation on.
+    """A declaration of storages that each unit has from its creation on.
 
-    `minimum`: how many of them a unit has at least; `maximum`: and at most, where None stands for any number.
+    A unit has at least `minimum` and at most `maximum` of them; None means any number.
     `attached` and `detaching` make methods handlers of its events.
     """
 
@@ -57,9 +57,9 @@ class Storage:
     def __get__(self, charm: Holder, owner: type) -> Instances: ...
 
     def __get__(self, charm: Holder | None, owner: type) -> Self | Instances:
-        """Return the storages of the charm's unit; in the class the declaration itself."""
+        """Return the storages of the charm's unit; read from the class, the declaration itself."""
         return self if charm is None else Instances(self, charm.situation)
 
     def __set__(self, charm: Holder, value: object) -> None:
-        """Refuse: the server says which storages there are."""
+        """Refuse: a charm cannot set its storages."""
         raise errors.CharmError(f"storage {self.name} cannot be set")

@@ -1,4 +1,4 @@
-"""A task, as the method gets it that an action of a charm is."""
+"""A task, as the method of an action gets it."""
 
 from typing import Any, NoReturn
 
@@ -7,10 +7,10 @@ from tinkwell.charm.attempt.given import Surroundings, TaskGiven
 
 
 class Task:
-    """What a unit was asked to do, once. It is the first argument of a method with `@charm.action`.
+    """A task that the unit runs once; the first argument of a method with `@charm.action`.
 
-    What the method returns is the result. `fail` says that it has not succeeded, and so does whatever the method
-    raises: then nothing that it has changed is kept.
+    The return value of the method is the result. The task fails if the method calls `fail` or raises an error; then
+    none of its changes is stored.
     """
 
     def __init__(self, given: TaskGiven, surroundings: Surroundings) -> None:
@@ -20,27 +20,27 @@ class Task:
 
     @property
     def id(self) -> str:
-        """The id by which people know the task."""
+        """The id of the task, which commands such as `tinkwell task show` take."""
         return self._given.id
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was given, with the defaults; the method has it as its arguments, too."""
+        """The parameters, with defaults; the method gets them as arguments, too."""
         return dict(self._given.parameters)
 
     @property
     def failure(self) -> str | None:
-        """Why it has failed, as far as `fail` was called; None where it was not."""
+        """The text that `fail` was called with; None if it was not called."""
         return self._failure
 
     def log(self, text: str) -> None:
-        """Tell a line of how it goes on, at once."""
+        """Add a line to the log of the task, which users see at once."""
         self._surroundings.log_task(text)
 
     def fail(self, why: str) -> None:
-        """Have the task fail, with a sentence for people. The method runs on to its end; return after the call."""
+        """Make the task fail, with a sentence for people. The method runs on to its end; return after the call."""
         self._failure = why
 
     def defer(self) -> NoReturn:
-        """Refuse: somebody waits for it. Raises `CannotDefer`."""
+        """Refuse, because a user waits for the task. Raises `CannotDefer`."""
         raise errors.CannotDefer("a task cannot be deferred: somebody waits for it")

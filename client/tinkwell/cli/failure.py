@@ -1,4 +1,4 @@
-"""How a command says that it failed: one sentence on standard error, and an exit code.
+"""Failures of commands: one sentence on standard error, and an exit code.
 
 0    done; also a watch that was ended by Ctrl-C, by SIGTERM, or by a closed pipe
 1    failed

@@ -1,6 +1,6 @@
 """The `tinkwell` command: its global options, its own commands, and those that other components add.
 
-Starting up is what a user waits for most often, so modules that cost time are imported inside the functions that need
+Users wait for the start of each command, so modules that are slow to import are imported inside the functions that need
 them, here and in the other modules of this package: gRPC and the client, asyncio, ruamel.yaml, the commands themselves.
 Everywhere else in the project imports stand at the top.
 """
@@ -22,38 +22,40 @@ from tinkwell.core.process_log import terminal
 ENTRY_POINT_GROUP = "tinkwell.commands"
 
 RESOURCES = (
-    Component("hardware", "tinkwell.cli.hardware.commands:hardware", "Machines: what they are, and how they boot."),
     Component(
-        "template", "tinkwell.cli.template.commands:template", "Templates: what to do on which machine, step by step."
+        "hardware", "tinkwell.cli.hardware.commands:hardware", "Machines: their addresses, metadata and boot settings."
     ),
     Component(
-        "workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: templates carried out on certain machines."
+        "template", "tinkwell.cli.template.commands:template", "Templates: the steps to run, and on which machine."
     ),
+    Component("workflow", "tinkwell.cli.workflow.commands:workflow", "Workflows: runs of templates on machines."),
     Component(
         "release",
         "tinkwell.cli.release.commands:release",
-        "Releases: resources brought about together, in order.",
+        "Releases: resources that are installed together, in order.",
     ),
     Component(
-        "chart", "tinkwell.cli.chart.commands:chart", "Charts: what releases are made of, and what is wrong with them."
+        "chart", "tinkwell.cli.chart.commands:chart", "Charts: upload, list and check what releases are made of."
     ),
     Component(
         "app", "tinkwell.cli.unit.application:app", "Applications: charms that run as units, related to each other."
     ),
-    Component("unit", "tinkwell.cli.unit.commands:unit", "Units: what each one was told, and why it is as it is."),
-    Component("task", "tinkwell.cli.unit.task:task", "Tasks: actions and commands that units were asked to run."),
-    Component("charm", "tinkwell.cli.unit.charm:charm", "Charms: what units run, and what it declares."),
+    Component("unit", "tinkwell.cli.unit.commands:unit", "Units: their state, events, logs and actions."),
+    Component("task", "tinkwell.cli.unit.task:task", "Tasks: actions and commands that units run once."),
+    Component("charm", "tinkwell.cli.unit.charm:charm", "Charms: upload, list and check what units run."),
     Component(
         "namespace",
         "tinkwell.cli.unit.namespace:namespace",
-        "Namespaces: the settings of applications that belong together.",
+        "Namespaces, which hold applications, and their settings.",
     ),
     Component(
         "secret",
         "tinkwell.cli.unit.secret:secret",
-        "Secrets: what charms are told that nobody else may read, and the keys that they are sealed by.",
+        "Secrets, which only charms may read, and the keys that encrypt them.",
     ),
-    Component("events", "tinkwell.cli.event.commands:events", "The log of everything that happens."),
+    Component(
+        "events", "tinkwell.cli.event.commands:events", "Watch the log of all changes, and record events of your own."
+    ),
 )
 _SHELL = (
     Component(
@@ -61,7 +63,8 @@ _SHELL = (
     ),
 )
 
-# What the project's other components say of themselves, and which extra they need; to ask one would be to import it.
+# The summaries of the project's other components, and the extras that they need; reading them from a component would
+# import it.
 _KNOWN = {
     "dev": ("Run everything on this machine, with a database of its own.", "dev"),
     "server": ("Run a server.", "server"),
@@ -71,15 +74,15 @@ _KNOWN = {
     "db": ("Bring the database's schema up to date.", "server"),
     "resource": ("Types of resources: begin one, and try it out.", "provisioner"),
 }
-# Those of them that are for who writes types of resources.
+# The components for authors of resource types.
 _AUTHORS = ("resource",)
 
 
 class Root(Group):
-    """The group of all commands, which is where every error ends."""
+    """The group of all commands, which turns every error into an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names of the commands here, then those of other components."""
+        """Return the names of the commands of this module, then those of other components."""
         return list(_components())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -99,17 +102,17 @@ class Root(Group):
         return name, loaded, rest if is_own else [*_handed_on(ctx, loaded), *rest]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; whatever it raises becomes a sentence and an exit code."""
+        """Run the command; its error becomes a sentence and an exit code."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # The reader has what it wanted. Python would complain once more when it flushes at exit.
+            # The reader has closed the pipe. Without this, Python reports that again when it flushes at exit.
             _discard_output()
             ctx.exit(0)
         except KeyboardInterrupt:
             ctx.exit(130)
         except click.ClickException as error:
-            # Commands of other components put into it what a server or a file says.
+            # Commands of other components put texts of servers and files into the message.
             vars(error)["message"] = terminal.escaped(error.message)
             raise
         except (click.Abort, Exit):
@@ -120,12 +123,12 @@ class Root(Group):
             raise failure.Failure(failure.describe(error)) from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run as click's own groups do: rich-click would put each error into a box."""
+        """Run like click's own groups, because rich-click puts each error into a box."""
         return click.Group.main(self, *args, **kwargs)
 
 
 def _handed_on(ctx: click.Context, command: click.Command) -> list[str]:
-    """Give the global options that stand before another component's command as that command's own, if it has them."""
+    """Return the global options before another component's command as options of that command, if it has them."""
     theirs = {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
     chosen = connection.current()
     words: list[str] = []
@@ -147,7 +150,7 @@ def _own() -> dict[str, Component]:
 
 @functools.cache
 def _components() -> dict[str, Component]:
-    """Give all components by name: those here first, then those of entry points."""
+    """Return all components by name: those of this module first, then those of entry points."""
     from importlib import metadata
 
     found = dict(_own())
@@ -183,7 +186,7 @@ def _discard_output() -> None:
 @click.rich_config({"commands_before_options": True})
 @click.version_option(package_name="tinkwell", message="%(prog)s %(version)s")
 def main() -> None:
-    """Provision and deploy, and watch every change as it happens.
+    """Provision machines, deploy applications, and watch every change as it happens.
 
     `tinkwell dev` starts all of it on this machine.
     """

@@ -6,7 +6,8 @@
         async for event in client.workflows.watch(event_types=["WORKFLOW_TIMEOUT"]):
             print(event.resource_id)
 
-Scripts without an event loop use `tinkwell.client.blocking`, tests of one's own automation `tinkwell.client.testing`.
+Scripts without an event loop use `tinkwell.client.blocking`. Tests of your own automation use
+`tinkwell.client.testing`.
 """
 
 from tinkwell.client import environment as environment  # isort: skip  # before anything imports gRPC

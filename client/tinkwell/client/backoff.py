@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable
 
-# Together with the channel's own pause it is less than two seconds: so soon does whoever waits for a server find that
-# it is back, however long it was away. While no server is there, a try costs no more than finding that out.
+# This pause and the channel's own add up to less than two seconds. So a waiting client notices within two seconds that
+# the server is back, however long it was away. A try is cheap while no server is there.
 LONGEST_SECONDS = 1.0
 
 
@@ -24,11 +24,11 @@ class Backoff:
         self._bound_seconds = first_seconds
 
     def next_seconds(self) -> float:
-        """Draw the next delay."""
+        """Return a random delay, in seconds, for the next try."""
         delay = self._draw(0.0, self._bound_seconds)
         self._bound_seconds = min(self._bound_seconds * 2, self._longest_seconds)
         return delay
 
     def reset(self) -> None:
-        """Begin again with the shortest bound, after things went well."""
+        """Begin again with the shortest bound, after a success."""
         self._bound_seconds = self._first_seconds

@@ -1,4 +1,4 @@
-"""The client for scripts: the same calls, without an event loop of one's own.
+"""The client for scripts: the same calls as those of the asynchronous client, without an event loop.
 
     from tinkwell.client import blocking
 
@@ -7,11 +7,11 @@
         for event in client.events.watch(names=["rack.door_opened"]):
             print(event.data)
 
-One thread runs one event loop, in which the asynchronous client lives; a call here runs one there and waits. Each
-method below is made from its asynchronous twin and has its parameters, types and errors. Any number of threads may use
-a client at once, a single iterator or watch only one at a time. Hooks (`on_created` …, `on_progress`) and the iterables
-that machines are taken from run in the loop's thread and must not call this client; callbacks of `run` and
-`watch_events` run in the caller's.
+A background thread runs an event loop with the asynchronous client. Each call here runs the asynchronous call in that
+thread, and waits for its end. Each method below has the parameters, types and errors of the asynchronous method of the
+same name. Any number of threads may use a client at once, but an iterator or a watch only one at a time. Hooks
+(`on_created` …, `on_progress`) and the iterables that are given to `push_many` run in the background thread and must
+not call this client. Callbacks of `run` and `watch_events` run in the caller's thread.
 """
 
 import contextlib
@@ -39,14 +39,14 @@ from tinkwell.client.workflow import client as workflow
 
 P = ParamSpec("P")
 S = TypeVar("S")
-# A method may come from a class above that of its client.
+# A method may be inherited from a base class of its client.
 S_co = TypeVar("S_co", covariant=True)
 W_co = TypeVar("W_co", bound=service.Service, covariant=True)
 T = TypeVar("T")
 
 
 class Watch:
-    """Events as an iterator and a context manager; see `tinkwell.client.Watch`."""
+    """A watch: an iterator over events, and a context manager; see `tinkwell.client.Watch`."""
 
     def __init__(self, runner: Runner, source: watch.Watch) -> None:
         self._runner = runner
@@ -54,7 +54,7 @@ class Watch:
 
     @property
     def revision(self) -> int:
-        """The last revision handed out, or the bookmark after it."""
+        """The revision of the last event that the iterator returned, or of the bookmark after it."""
         return self._source.revision
 
     @property
@@ -64,7 +64,7 @@ class Watch:
 
     @property
     def is_live(self) -> bool:
-        """Whether it is connected, with its start position fixed."""
+        """Whether the watch is connected, and the server has fixed its start position."""
         return self._source.is_live
 
     def __iter__(self) -> Self:
@@ -88,7 +88,7 @@ class Watch:
         self._runner.run(self._source.wait_live())
 
     def run(self, callback: Callable[[Event], object]) -> None:
-        """Call back with one event after another, in this thread."""
+        """Call `callback` with each event in order, in this thread."""
         try:
             for item in self:
                 callback(item)
@@ -109,11 +109,11 @@ class _Calls(Generic[S_co]):
 
 class _Service(_Calls[W_co]):
     def watch(self, **options: Unpack[service.WatchOptions]) -> Watch:
-        """Watch events, in order, each once, over lost connections; see `tinkwell.client.HardwareClient.watch`."""
+        """Watch events in order, each once, over lost connections; see `tinkwell.client.HardwareClient.watch`."""
         return Watch(self._runner, self._source.watch(**options))
 
     def watch_events(self, callback: Callable[[Event], object], **options: Unpack[service.WatchOptions]) -> None:
-        """Call back with each event in order, in this thread; takes what `watch` takes, ends as it does."""
+        """Call `callback` with each event in order, in this thread; has the options and the errors of `watch`."""
         self.watch(**options).run(callback)
 
 
@@ -185,7 +185,7 @@ class WorkflowClient(_Service[workflow.WorkflowClient]):
 
 
 class OperationHandle:
-    """An operation as it was when it was begun, and a way to its end; see `tinkwell.client.OperationHandle`."""
+    """An operation that was begun, and the calls that wait for its end; see `tinkwell.client.OperationHandle`."""
 
     def __init__(self, runner: Runner, source: release_handle.OperationHandle) -> None:
         self._runner = runner
@@ -202,11 +202,11 @@ class OperationHandle:
         return self._source.id
 
     def result(self) -> Operation:
-        """Wait until the operation has succeeded, over lost connections; raises `ReleaseFailed` for any other end."""
+        """Wait until the operation has succeeded, over lost connections; raises `ReleaseFailed` for another end."""
         return self._runner.run(self._source.result())
 
     def plan(self) -> dict[str, Any]:
-        """Wait until a plan has succeeded, and get the document of what it found; raises as `result` does."""
+        """Wait until a plan has succeeded, and get its document; raises what `result` raises."""
         return self._runner.run(self._source.plan())
 
 
@@ -221,7 +221,7 @@ def _begin(
 
 
 class ReleaseClient(_Service[release.ReleaseClient]):
-    """Installs, applies, plans, tests, follows and watches releases, and carries operations out."""
+    """Installs, applies, plans, tests, follows and watches releases, and executes their operations."""
 
     upload_chart = _call(release.ReleaseClient.upload_chart)
     chart = _call(release.ReleaseClient.chart)
@@ -346,7 +346,7 @@ class WorkClient(_Calls[work.WorkClient]):
 
 
 class EventClient(_Service[event.EventClient]):
-    """Watches the events of all resources, publishes events of one's own, and keeps named positions."""
+    """Watches the events of all resources, publishes custom events, and keeps named positions."""
 
     publish = _call(event.EventClient.publish)
     position = _call(event.EventClient.position)
@@ -354,7 +354,7 @@ class EventClient(_Service[event.EventClient]):
 
 
 class Client:
-    """The clients of all services, over one connection; made by `connect`, a context manager."""
+    """The clients of all services, over one connection; `connect` makes it. It is a context manager."""
 
     def __init__(self, runner: Runner, source: client.Client) -> None:
         self._runner = runner
@@ -372,7 +372,7 @@ class Client:
 
     @property
     def address(self) -> str:
-        """Where the server is."""
+        """The address of the server, as `connect` was given it."""
         return self._source.address
 
     def __enter__(self) -> Self:
@@ -382,7 +382,7 @@ class Client:
         self.close()
 
     def wait_ready(self, timeout_seconds: float = 30.0) -> None:
-        """Wait until the server says it is serving; raises `errors.Unavailable` with the last reason if it does not."""
+        """Wait until the server says that it is serving; raises `errors.Unavailable` with the last reason otherwise."""
         self._runner.run(self._source.wait_ready(timeout_seconds))
 
     def close(self) -> None:

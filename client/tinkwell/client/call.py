@@ -1,7 +1,7 @@
 """One call: its time limit, its metadata, its retries, and the translation of what gRPC raises.
 
-Nothing of gRPC's own errors passes this module. Only calls that may safely happen twice are tried again, only where no
-server was there to answer, and only within the time limit of the whole call.
+No error of gRPC leaves this module. A call is tried again only if it may safely happen twice, if no server answered,
+and within the time limit of the whole call.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Caller:
     async def upload(
         self, method: aio.StreamUnaryMultiCallable[Q, R], requests: Callable[[], Iterator[Q]], *, may_repeat: bool
     ) -> R:
-        """Make a call with many messages, all of which each try sends, and one answer; raises an `errors.Error`."""
+        """Make a call with many messages and one answer. Each try sends all messages. Raises an `errors.Error`."""
 
         async def call(seconds: float) -> R:
             try:
@@ -60,7 +60,7 @@ class Caller:
             except errors.Internal as error:
                 if error.reason:
                     raise
-                # gRPC's own account of a call that ended while something was written.
+                # gRPC raises this if a call ends while a message is being written.
                 raise errors.Unavailable(
                     f"no server is available at {self.address}: the connection was lost"
                 ) from error
@@ -68,7 +68,7 @@ class Caller:
         return await self._try(call, may_repeat=may_repeat)
 
     async def _try(self, call: Callable[[float], Awaitable[R]], *, may_repeat: bool) -> R:
-        """Make a call within the time limit, of which it is told what is left, again where nobody answered."""
+        """Make a call, and repeat it while no server answers; `call` is given the seconds that are left."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_seconds
         pause = backoff.Backoff(first_seconds=0.1, longest_seconds=1.0)
@@ -85,12 +85,12 @@ class Caller:
     def stream(
         self, method: aio.UnaryStreamMultiCallable[Q, R], request: Q, *, silence_seconds: float | None = None
     ) -> "Stream[R]":
-        """Begin a call with many answers, which ends with `DeadlineExceeded` when none comes for so long."""
+        """Begin a call with many answers; it ends with `DeadlineExceeded` if no answer comes for `silence_seconds`."""
         with translated(self.address):
             return Stream(method(request, metadata=self._metadata), self.address, silence_seconds)
 
     def exchange(self, method: aio.StreamStreamMultiCallable[Q, R]) -> aio.StreamStreamCall[Q, R]:
-        """Begin a call in which both sides send many messages; whoever uses it translates its errors."""
+        """Begin a call in which both sides send many messages; the caller translates its errors, with `translated`."""
         with translated(self.address):
             return method(metadata=self._metadata)
 
@@ -119,7 +119,7 @@ class Stream(Generic[R]):
 
 @contextlib.contextmanager
 def translated(address: str) -> Iterator[None]:
-    """Turn what gRPC raises inside into errors of ours."""
+    """Turn the errors that gRPC raises in the block into `errors.Error`."""
     try:
         yield
     except aio.AioRpcError as error:
@@ -129,7 +129,7 @@ def translated(address: str) -> Iterator[None]:
     except aio.BaseError as error:
         raise errors.Internal(f"gRPC failed: {error}") from error
     except asyncio.CancelledError as error:
-        # gRPC raises this too when nobody cancelled the task but the call was, by `cancel` or with its channel.
+        # gRPC raises this also if the call was cancelled, by `cancel` or with its channel, and the task was not.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
@@ -137,7 +137,7 @@ def translated(address: str) -> Iterator[None]:
 
 
 async def within(seconds: float | None, address: str, answer: Awaitable[R]) -> R:
-    """Wait so long for something of gRPC, None for ever; raises errors of ours."""
+    """Wait for an answer of gRPC for at most `seconds`, for ever with None; raises an `errors.Error`."""
     try:
         async with asyncio.timeout(seconds):
             with translated(address):
@@ -156,7 +156,7 @@ def _metadata(token: str | None, actor: str | None) -> tuple[tuple[str, str], ..
 
 
 def _visible(name: str, value: str) -> str:
-    # HTTP/2 metadata is visible ASCII; gRPC would end the whole call with a text that names nothing.
+    # HTTP/2 metadata must be visible ASCII; gRPC would end the call with a text that does not name the field.
     if not value or not value.isascii() or not value.isprintable():
         raise errors.InvalidField.of(name, "must be visible ASCII characters")
     return value

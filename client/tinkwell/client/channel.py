@@ -1,7 +1,8 @@
-"""The connection to a server: its address, its encryption, and the options that keep it honest.
+"""The connection to a server: its address, its encryption, and the options of its channel.
 
 An address may stand for several servers over one database: a name that resolves to all of them, or a list of their IP
-addresses. Each connection goes to one of them, chosen at random among those that answer, and to another when it breaks.
+addresses. Each connection goes to one of them, chosen at random among those that answer. When it breaks, the next
+connection goes to another one.
 """
 
 import ipaddress
@@ -16,19 +17,19 @@ from grpc import aio
 from tinkwell.client import errors
 
 DEFAULT_PORT = 50051
-# Schemes that gRPC resolves by itself; everything else is host[:port].
+# Schemes that gRPC resolves by itself; every other address is host[:port].
 _SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
 _HOST_PORT = re.compile(r"(\[[^\]/\s]+\]|[^\[\]:/\s]+)(:(?P<port>\d+))?")
 _LOOPBACK = ("localhost:", "127.", "[::1]:")
 
-# The channel's own pause between tries to connect, which it makes up to a fifth longer.
+# The channel's own pause between tries to connect. gRPC lengthens it a little, at random.
 LONGEST_RECONNECT_MS = 500
-# The longest answer that is taken. The longest one that a server makes is a grant, with all that is a unit's own: as
-# much as its charm may write.
+# The longest answer that the client accepts. The longest one that a server makes is a grant, which holds all data of a
+# unit: as much as its charm may write.
 MAX_ANSWER_BYTES = 128 * 1024 * 1024
-# A dead server is noticed within half a minute, also by a watch on which nothing happens. Pings stop while no call is
-# open. The channel tries again soon, because each watch and call keeps its own pace above it; a try of which nothing
-# comes, as where packets are dropped, ends after five seconds.
+# A dead server is noticed within half a minute, also by a watch that gets no events. No pings are sent while no call is
+# open. The channel tries again soon, because each watch and call has its own pauses on top. A try to connect that gets
+# no answer, as when packets are dropped, ends after five seconds.
 _OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -40,18 +41,20 @@ _OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
     ("grpc.primary_user_agent", "tinkwell-python"),
-    # A connection for each client: gRPC would let those of one process share theirs, and with it one worker.
+    # Each client has its own connection. By default gRPC shares one among all clients of a process, so that one worker
+    # of the server would serve all of them.
     ("grpc.use_local_subchannel_pool", 1),
-    # Of several addresses gRPC would take the first, and so would every client.
+    # Without this, gRPC takes the first of several addresses, so that all clients use the same server.
     ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"pick_first": {"shuffleAddressList": True}}]})),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TLS:
-    """Encryption: files in PEM. Without `ca` gRPC's own roots are trusted; `cert` and `key` prove who the client is.
+    """Encryption: paths of PEM files. Without `ca`, gRPC's own root certificates are trusted.
 
-    `server_name` is the name that the server's certificate must carry, where it is not the host of the address.
+    `cert` and `key` are the client's certificate and its key. `server_name` is the name in the server's certificate, if
+    it is not the host of the address.
     """
 
     ca: str | Path | None = None
@@ -61,10 +64,10 @@ class TLS:
 
 
 def open_channel(address: str, tls: TLS | None) -> aio.Channel:
-    """Open a channel, which connects at the first call; raises `InvalidField` for options that cannot work."""
+    """Open a channel, which connects at its first call; raises `InvalidField` for a wrong option."""
     options = list(_OPTIONS)
     if address.startswith(_LOOPBACK) or "," in address:
-        # A proxy for the outside, taken from the environment, knows nothing of this machine's own ports, nor of lists.
+        # The proxy that the environment names cannot reach this machine's own ports, and does not understand lists.
         options.append(("grpc.enable_http_proxy", 0))
     if tls is None:
         return aio.insecure_channel(address, options=options)
@@ -77,7 +80,7 @@ def open_channel(address: str, tls: TLS | None) -> aio.Channel:
 
 
 def check_address(address: str) -> str:
-    """Give the address, or each of a list, with a port; raises `InvalidField` for what gRPC would misread, as a URL."""
+    """Return the address, or a list of them, with ports; raises `InvalidField` for any other text, such as a URL."""
     if address.startswith(_SCHEMES):
         return address
     if "," in address:

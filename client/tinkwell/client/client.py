@@ -17,14 +17,14 @@ from tinkwell.client.unit.namespaces import NamespaceClient
 from tinkwell.client.unit.secret.client import SecretClient
 from tinkwell.client.workflow.client import WorkflowClient
 
-# grpc.health.v1.Health/Check, asked about the whole server. Both messages have one field; the bytes are those of an
-# empty request and of SERVING, which saves a dependency.
+# grpc.health.v1.Health/Check, asked about the whole server. The bytes are those of an empty request and of the answer
+# SERVING; writing them out saves a dependency.
 _HEALTH_METHOD = "/grpc.health.v1.Health/Check"
 _SERVING = b"\x08\x01"
 
 
 class Client:
-    """The clients of all services, over one connection; made by `connect`."""
+    """The clients of all services, over one connection; `connect` makes it."""
 
     def __init__(self, caller: call.Caller) -> None:
         self._caller = caller
@@ -41,7 +41,7 @@ class Client:
 
     @property
     def address(self) -> str:
-        """Where the server is."""
+        """The address of the server, as `connect` was given it."""
         return self._caller.address
 
     async def __aenter__(self) -> Self:
@@ -55,7 +55,7 @@ class Client:
         await self._caller.close()
 
     async def wait_ready(self, timeout_seconds: float = 30.0) -> None:
-        """Wait until the server says it is serving; raises `errors.Unavailable` with the last reason if it does not."""
+        """Wait until the server says that it is serving; raises `errors.Unavailable` with the last reason otherwise."""
         pause = backoff.Backoff(first_seconds=0.05, longest_seconds=1.0)
         failure: errors.Error | None = None
         try:
@@ -93,9 +93,10 @@ def connect(
         async with tinkwell.client.connect("localhost:50051") as client:
             machine = await client.hardware.by_mac("52:54:00:10:00:03")
 
-    `token` goes along as `authorization: Bearer`; without tokens `actor` names the caller in the events it causes.
-    `timeout_seconds` limits each call with one answer, and in lists the wait for each item. Call it inside a running
-    event loop; scripts without one use `tinkwell.client.blocking`. Raises `errors.InvalidField` for a wrong option.
+    `token` is sent with each call as `authorization: Bearer`. Where the server needs no token, `actor` names the caller
+    in the events that its calls cause. `timeout_seconds` limits each call with one answer, and in lists the wait for
+    each item. Call `connect` in a running event loop; scripts without one use `tinkwell.client.blocking`. Raises
+    `errors.InvalidField` for a wrong option.
     """
     asyncio.get_running_loop()
     checked = channel.check_address(address)

@@ -1,9 +1,10 @@
-"""Settings that gRPC reads when it is imported, so this module comes first."""
+"""Environment variables that gRPC reads when it is imported, so this module must be imported first."""
 
 import os
 
-# With fork support on, closing a process's last channel rebuilds gRPC's event engine and leaks. Nothing here forks.
+# With fork support, gRPC rebuilds its event engine each time that a process closes its last channel, and leaks memory.
+# The client never forks.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
-# What goes wrong reaches the caller as an error; gRPC's own notes on standard error are for its developers.
+# The caller gets failures as errors. gRPC's own messages on standard error are meant for its developers.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

@@ -1,9 +1,9 @@
-"""What a call can end with, as one tree.
+"""The errors that calls raise, as one tree.
 
 Error
 ├── InvalidField          a field of the request is wrong; `violations` names each one
-│   ├── ChartInvalid      a file of a chart is wrong, or what it says together with the values
-│   ├── CharmRefused      a charm may not be run, or not in the place of the one before
+│   ├── ChartInvalid      a file of a chart is wrong, alone or together with the values
+│   ├── CharmRefused      a charm is wrong, or must not replace the charm before it
 │   └── CommitRefused     a unit event may not have one of its effects
 ├── NotFound              the resource does not exist, or is deleted
 ├── AlreadyExists         something that must be unique is taken
@@ -15,30 +15,30 @@ Error
 │   ├── MachineHasUnits   units are on the machine
 │   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
 │   ├── LeaseHeld         somebody alive holds the machine for this workflow, or the operation
-│   └── LeaseLost         the lease of the caller is over, or its work was taken over
+│   └── LeaseLost         the lease of the caller is over, or another owner has its work
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this
-│   ├── NotAllowed        the caller's role, or what a unit was granted, does not allow this
-│   └── WrongWorker       the reporting worker is not the action's
+│   ├── NotAllowed        neither the caller's role nor a grant to its unit allows this
+│   └── WrongWorker       the action belongs to another worker
 ├── ChartUnknown          the server does not have the chart: upload it, and ask again
-├── SecretsDisabled       the server has no key for what it would have to keep secret
+├── SecretsDisabled       the server has no key to encrypt or decrypt secrets
 ├── LostRace              another writer was faster: read again and retry
 │   └── OperationActive   the release has an operation that has not ended
-├── HistoryGone           events from that revision on cannot be had: list again, then watch from now
+├── HistoryGone           the server does not have the events from that revision on: list again, then watch from now
 │   ├── Compacted         the revision is older than the oldest kept one
 │   └── OtherHistory      the revision belongs to another log, or lies beyond its end
 ├── ResourceExhausted     a limit of the server or of gRPC is reached
 │   ├── TooSlow           the watcher stayed too far behind for too long
-│   └── LimitReached      the server has as many streams, or calls that wait, as it may have
+│   └── LimitReached      the server has reached its limit of streams or of waiting calls
 ├── Unavailable           no server answers at the address, or it is stopping
 ├── DeadlineExceeded      no answer came in time
 ├── Unimplemented         the server does not know the method
 ├── Internal              a fault of the server; `reference` finds it in the server's log
-├── ReleaseFailed         an operation that was waited for ended without success (`client.release.handle`)
+├── ReleaseFailed         the operation ended without success (raised by `client.release.handle`)
 └── Closed                the client was closed, or is
 
-Whatever gRPC raises is turned into one of these by `from_rpc`: first by the reason in the status details, else by the
-status code. The server's half of that table is `tinkwell.server.rpc.status`.
+`from_rpc` turns each error of gRPC into one of these: by the reason in the status details, or without a reason by the
+status code. The server has the other half of that table, in `tinkwell.server.rpc.status`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,7 +56,7 @@ _DETAILS_KEY = "grpc-status-details-bin"
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What the server says about an error beside its text."""
+    """The details of an error that the server sends with its text."""
 
     reason: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Error(Exception):
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Further facts by name, as the server gave them."""
+        """Further facts about the error, by name."""
         return self.details.metadata
 
 
@@ -116,19 +116,19 @@ class InvalidField(Error):
 
 
 class ChartInvalid(InvalidField):
-    """A file of the chart is wrong, or what it says together with the values."""
+    """A file of the chart is wrong, alone or together with the values."""
 
     own_reason = "CHART_INVALID"
 
 
 class CharmRefused(InvalidField):
-    """The charm may not be run, or not in the place of the one before."""
+    """The charm is wrong, or must not replace the charm before it."""
 
     own_reason = "CHARM_REFUSED"
 
 
 class CommitRefused(InvalidField):
-    """The unit event may not have one of its effects, and so it has failed."""
+    """The unit event has failed, because one of its effects is not allowed."""
 
     own_reason = "COMMIT_REFUSED"
 
@@ -140,12 +140,12 @@ class NotFound(Error):
 
     @property
     def resource_type(self) -> str:
-        """What was looked for, such as `hardware`."""
+        """The type of the resource that was not found, such as `hardware`."""
         return self.details.resource_type
 
     @property
     def resource_id(self) -> str:
-        """The id, name or address that was looked for."""
+        """The id, name or address of the resource that was not found."""
         return self.details.resource_id
 
 
@@ -171,26 +171,26 @@ class MachineBusy(IllegalTransition):
 
     @property
     def held_by(self) -> str:
-        """The id of the workflow that runs on it; empty where the server did not say."""
+        """The id of the workflow that runs on the machine; empty where the server did not say."""
         return self.metadata.get("workflow_id", "")
 
 
 class LeaseHeld(IllegalTransition):
-    """Somebody alive, who is not the caller, holds the machine for this workflow, or the operation."""
+    """Another owner, whose lease lives, holds the machine of this workflow, or this operation."""
 
     @property
     def worker_id(self) -> str:
-        """The id of the machine; empty where it is no machine that is held."""
+        """The id of the held machine; empty where an operation is held."""
         return self.metadata.get("worker_id", "")
 
     @property
     def operation_id(self) -> str:
-        """The id of the operation; empty where it is no operation that is held."""
+        """The id of the held operation; empty where a machine is held."""
         return self.metadata.get("operation_id", "")
 
 
 class EndpointMismatch(IllegalTransition):
-    """No pair of endpoints, or more than one, fits the relation that was asked for."""
+    """No pair of endpoints, or more than one, fits the requested relation."""
 
 
 class NotLeader(IllegalTransition):
@@ -211,11 +211,11 @@ class MachineHasUnits(IllegalTransition):
 
 
 class PlanStale(IllegalTransition):
-    """The release is no longer what the plan was made for: make another one."""
+    """The release has changed since the plan was made: make another plan."""
 
 
 class LeaseLost(IllegalTransition):
-    """The lease of the caller is over, or what it reports on is held under another one."""
+    """The lease of the caller is over, or another lease holds what the call is about."""
 
 
 class Unauthenticated(Error):
@@ -231,16 +231,16 @@ class PermissionDenied(Error):
 
 
 class NotAllowed(PermissionDenied):
-    """The caller's role, or what a unit was granted, does not allow this."""
+    """Neither the caller's role nor a grant to its unit allows this."""
 
     @property
     def role(self) -> str:
-        """The role that the caller has; empty where it is not the role that forbids it."""
+        """The role of the caller; empty where the role is not the reason."""
         return self.metadata.get("role", "")
 
 
 class WrongWorker(PermissionDenied):
-    """The reporting worker is not the one that the action belongs to."""
+    """The action belongs to another worker than the one that reports on it."""
 
 
 class ChartUnknown(Error):
@@ -250,7 +250,7 @@ class ChartUnknown(Error):
 
 
 class SecretsDisabled(Error):
-    """The server has no key for what it would have to keep secret, or for what it keeps."""
+    """The server has no key to encrypt or decrypt secrets."""
 
     default_code = "FAILED_PRECONDITION"
 
@@ -271,13 +271,13 @@ class OperationActive(LostRace):
 
 
 class HistoryGone(Error):
-    """Events from that revision on cannot be had: list again, then watch from now."""
+    """The server does not have the events from that revision on: list again, then watch from now."""
 
     default_code = "OUT_OF_RANGE"
 
     @property
     def history_id(self) -> str:
-        """The history that the server keeps now; empty where it did not say."""
+        """The id of the history that the server has now; empty where it did not say."""
         return self.metadata.get("history_id", "")
 
 
@@ -286,7 +286,7 @@ class Compacted(HistoryGone):
 
     @property
     def oldest_revision(self) -> int:
-        """The oldest revision that is kept, 0 where the server did not say."""
+        """The oldest revision that the server keeps; 0 where it did not say."""
         text = self.metadata.get("oldest_revision", "")
         return int(text) if text.isdecimal() else 0
 
@@ -306,7 +306,7 @@ class TooSlow(ResourceExhausted):
 
 
 class LimitReached(ResourceExhausted):
-    """The server has as many streams, or calls that wait, as it may have."""
+    """The server has reached its limit of streams or of waiting calls."""
 
 
 class Unavailable(Error):
@@ -334,7 +334,7 @@ class Internal(Error):
 
     @property
     def reference(self) -> str:
-        """The reference under which the server logged the fault, where it gave one."""
+        """The reference under which the server logged the fault; empty where it gave none."""
         return self.metadata.get("reference", "")
 
 
@@ -386,7 +386,8 @@ BY_CODE: Mapping[StatusCode, type[Error]] = {
     StatusCode.OUT_OF_RANGE: HistoryGone,
     StatusCode.RESOURCE_EXHAUSTED: ResourceExhausted,
     StatusCode.UNAVAILABLE: Unavailable,
-    # What this client cancels is `Closed`: a server that stops says this of calls that it had not begun to handle.
+    # Calls that this client cancels end with `Closed`. CANCELLED comes from a server that stops, for calls that it had
+    # not begun to handle.
     StatusCode.CANCELLED: Unavailable,
     StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
     StatusCode.UNIMPLEMENTED: Unimplemented,
@@ -395,7 +396,7 @@ BY_CODE: Mapping[StatusCode, type[Error]] = {
 
 
 def from_rpc(error: aio.AioRpcError, address: str) -> Error:
-    """Turn what gRPC raised into an error of this tree; `address` is named where no server answers."""
+    """Turn an error of gRPC into one of this tree; its text names `address` where no server answers."""
     details = _details(error)
     code = error.code()
     kind = BY_REASON.get(details.reason) or BY_CODE.get(code, Error)
@@ -408,7 +409,7 @@ def from_rpc(error: aio.AioRpcError, address: str) -> Error:
 
 
 def from_status(status: status_pb2.Status) -> Error:
-    """Turn a status that is part of an answer into the error that a call with this status raises."""
+    """Turn a status in an answer into the error that a call with this status raises."""
     details = _unpack(status)
     code = next((code for code in StatusCode if code.value[0] == status.code), StatusCode.UNKNOWN)
     kind = BY_REASON.get(details.reason) or BY_CODE.get(code, Error)
@@ -416,7 +417,7 @@ def from_status(status: status_pb2.Status) -> Error:
 
 
 def _why(text: str) -> str:
-    # gRPC's account of a failed connection ends with what the system said; before that comes its own machinery.
+    # gRPC's text about a failed connection ends with the reason that the operating system gave.
     return text.rpartition(": ")[2] if text.startswith("failed to connect") else text or "the connection was lost"
 
 
@@ -426,7 +427,7 @@ def _details(error: aio.AioRpcError) -> Details:
             try:
                 return _unpack(status_pb2.Status.FromString(value))
             except protobuf_message.DecodeError:
-                return Details()  # what cannot be read is not ours; code and text still tell the story
+                return Details()  # another program sent these details; code and text still say what is wrong
     return Details()
 
 

@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LONGEST_SECONDS = backoff.LONGEST_SECONDS
-# What only an operator can mend.
+# Errors that only an operator can remove.
 HOPELESS = (errors.Unauthenticated, errors.Unimplemented, errors.Closed)
 
 
@@ -23,9 +23,9 @@ async def until_answered(
     gives_up: tuple[type[errors.Error], ...] = (),
     longest_seconds: float | None = None,
 ) -> T:
-    """Call again and again, for ever, until the server answers; raises the `errors.Error` that is its answer.
+    """Repeat a call until the server answers, for ever; raises the `errors.Error` that the server answers with.
 
-    `gives_up` adds errors that are not waited out; `longest_seconds` makes pauses shorter than usual. What is called
+    `gives_up` adds errors after which the call is not repeated; `longest_seconds` shortens the longest pause. The call
     must be safe to repeat. Cancelling ends it.
     """
     pause = backoff.Backoff(longest_seconds=min(longest_seconds or LONGEST_SECONDS, LONGEST_SECONDS))
@@ -39,5 +39,5 @@ async def until_answered(
             delay = pause.next_seconds()
             fields = {"call": what, "cause": str(error), "again_in": delay}
             logger.log(level, "the server does not answer", extra=fields)
-            level = logging.DEBUG  # it was said once
+            level = logging.DEBUG  # only the first failure is logged as a warning
         await asyncio.sleep(delay)

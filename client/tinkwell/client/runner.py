@@ -1,4 +1,4 @@
-"""The thread in which the blocking client lives, with its event loop."""
+"""The background thread of the blocking client, with its event loop."""
 
 import asyncio
 import concurrent.futures
@@ -17,8 +17,8 @@ class Runner:
 
     def __init__(self) -> None:
         self._started = threading.Event()
-        # Over the next two, so that nothing is taken once the loop is about to end. A finalizer or a signal handler may
-        # call again in the middle of a call, in the same thread.
+        # Guards the next two fields: no coroutine is accepted once the loop is about to end. The lock is reentrant,
+        # because a finalizer or a signal handler may call in the same thread in the middle of a call.
         self._lock = threading.RLock()
         self._is_open = True
         self._waiting: set[concurrent.futures.Future[Any]] = set()
@@ -27,7 +27,7 @@ class Runner:
         self._started.wait()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there and wait for it; an interrupt here cancels it there."""
+        """Run a coroutine in the thread and wait for its end. An interrupt of the caller cancels the coroutine."""
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("a hook of a watch may not call the blocking client: it would wait for itself")
@@ -41,7 +41,7 @@ class Runner:
             future.cancel()
 
     def iterate(self, source: AsyncIterator[T]) -> Iterator[T]:
-        """Iterate over what an asynchronous iterator there gives; leaving early ends it."""
+        """Iterate over an asynchronous iterator that runs in the thread. Leaving the loop early closes it."""
         try:
             while (item := self.run(next_item(source))) is not None:
                 yield item
@@ -50,7 +50,7 @@ class Runner:
                 self.run(close(source))
 
     def stop(self) -> None:
-        """End the loop, with all that still runs in it, and the thread."""
+        """Cancel everything that runs in the loop, and end the loop and the thread."""
         with self._lock:
             if self._is_open:
                 self._is_open = False
@@ -80,19 +80,19 @@ class Runner:
         try:
             await self._stopping.wait()
         finally:
-            if self._is_open:  # a hook has ended the loop, with SystemExit
+            if self._is_open:  # a hook has ended the loop by raising SystemExit
                 with self._lock:
                     self._is_open = False
 
 
 async def next_item(source: AsyncIterator[T]) -> T | None:
-    """Give the next item of an asynchronous iterator, None at its end."""
-    # None is the end: nothing that is iterated over here is ever None, and StopIteration cannot leave a coroutine.
+    """Return the next item of an asynchronous iterator, None at its end."""
+    # None means the end, because StopIteration cannot leave a coroutine. No item is ever None.
     return await anext(source, None)
 
 
 async def close(source: AsyncIterator[Any]) -> None:
-    """End an asynchronous iterator before its time."""
+    """Close an asynchronous iterator before its end."""
     end = getattr(source, "aclose", None)
     if end is not None:
         await end()

@@ -1,1 +1,1 @@
-"""`tinkwell-juju`: as much of Juju's command line as tests of charms use, for applications that Tinkwell runs."""
+"""`tinkwell-juju`: the part of Juju's command line that tests of charms use, for applications that Tinkwell runs."""

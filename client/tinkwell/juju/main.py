@@ -1,7 +1,7 @@
-"""The `tinkwell-juju` command: finds the command that is meant, and lets every error end as Juju's do.
+"""The `tinkwell-juju` command: finds the wanted command, and writes errors as Juju does.
 
-Tests start it for every question that they have, so modules that cost time are imported inside the functions that need
-them, here and in the other modules of this package: gRPC and the client, ruamel.yaml, the commands themselves.
+Tests start it very often, so modules that are slow to import are imported inside the functions that need them, here and
+in the other modules of this package: gRPC and the client, ruamel.yaml, the commands themselves.
 """
 
 import sys

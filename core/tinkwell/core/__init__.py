@@ -1,1 +1,1 @@
-"""The rules of Tinkwell, pure: no I/O, no clock, no randomness."""
+"""The pure rules of Tinkwell: no I/O, no clock, no randomness."""

@@ -1,11 +1,11 @@
-"""What callers may do: each has one role, and each method of the API says which roles it takes.
+"""What callers may do: each caller has one role, and each method of the API names the roles that may call it.
 
-ADMIN      all
-OPERATOR   all that people ask for, but for what secrets say and commands on machines
-READER     what can be read without the contents of bags and secrets, and nothing that changes anything
-AGENT      what provisioners and agents call while they work, and nothing that people ask for
+ADMIN      everything
+OPERATOR   all requests of people, except contents of secrets and commands on machines
+READER     all reads except contents of bags and secrets; no changes
+AGENT      the calls of provisioners and agents for their work; no requests of people
 
-The table of methods is `tinkwell.server.rpc.access`. Where more than the method decides, the service asks the caller:
+The table of methods is `tinkwell.server.rpc.access`. If more than the method decides, the service asks the caller:
 
     caller.require(access.ADMINS, "Publish of a reserved name")
 """
@@ -35,13 +35,13 @@ EVERYBODY = frozenset(Role)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a call, and what he may do."""
+    """The caller of a method, with its role."""
 
     name: str
     role: Role = Role.ADMIN
 
     def require(self, roles: Set[Role], what: str) -> None:
-        """Refuse a caller who has none of the roles. `what` names what he asked for, such as `HardwareService.Push`.
+        """Refuse a caller without one of the roles. `what` names the request, such as `HardwareService.Push`.
 
         Raises `errors.NotAllowed`.
         """

@@ -2,25 +2,25 @@
 
 TinkwellError
 ├── InvalidField        a field of the request is wrong (each one is named)
-│   ├── ChartInvalid    a file of a chart is wrong, or what it says together with the values
-│   ├── CharmRefused    a charm may not be run, or not in the place of the one before
+│   ├── ChartInvalid    a file of a chart is wrong by itself, or together with the values
+│   ├── CharmRefused    a charm may not be run, or may not replace the former charm
 │   └── CommitRefused   a unit event may not have one of its effects
 ├── NotFound            the resource does not exist, or is deleted
-├── AlreadyExists       something that must be unique is taken
-├── IllegalTransition   the state of the resource does not allow this
-│   ├── PlanStale       the release is no longer what a plan of it was made for
+├── AlreadyExists       a unique value is taken
+├── IllegalTransition   the state of the resource does not allow the request
+│   ├── PlanStale       the release has changed since the plan of it was made
 │   ├── EndpointMismatch  no pair of endpoints, or more than one, fits a relation
-│   ├── NotLeader       only the unit that leads its application may do this
+│   ├── NotLeader       only the leader of the application may do this
 │   └── UnitInError     an event of the unit has failed
 ├── MachineBusy         a workflow cannot start, because another one runs on its machine
 ├── MachineHasUnits     units are on the machine
 ├── OperationActive     no operation of a release can begin, because another one has not ended
-├── LeaseHeld           somebody alive holds what the caller wants to work on
+├── LeaseHeld           another living owner holds the resource
 ├── LeaseLost           the caller's lease is over, or its work was taken over
 ├── WrongWorker         the reporting worker is not the action's
-├── NotAllowed          the caller's role, or what a unit was granted, does not allow this
+├── NotAllowed          the caller's role, or the unit's grants, do not allow this
 ├── ChartUnknown        the server does not have the chart; upload it and ask again
-├── SecretsDisabled     the server has no key for what it would have to seal or to open
+├── SecretsDisabled     the server has no key to seal or open secrets
 ├── LostRace            another writer was faster; read again and retry
 ├── Compacted           the revision is older than the oldest kept one
 ├── OtherHistory        the revision belongs to another log, or lies beyond its end
@@ -64,15 +64,15 @@ class InvalidField(TinkwellError):
 
 
 class ChartInvalid(InvalidField):
-    """One or more files of a chart are wrong: a field is the path of a file, and of what stands in it."""
+    """One or more files of a chart are wrong: a field is a file's path, and a path in that file."""
 
 
 class CharmRefused(InvalidField):
-    """A charm may not be run, or not in the place of the one before: a field is the path of what is wrong in it."""
+    """A charm may not be run, or may not replace the former charm: a field is a path in the charm."""
 
 
 class CommitRefused(InvalidField):
-    """A unit event may not have one or more of its effects, which are named: the event has failed."""
+    """A unit event may not have one or more of its effects, which the fields name: the event has failed."""
 
 
 class ChartUnknown(TinkwellError):
@@ -95,7 +95,7 @@ class NotFound(TinkwellError):
 
 
 class AlreadyExists(TinkwellError):
-    """Something that must be unique is taken: `what` (such as "mac"), its `value`, and by whom where that is known.
+    """A unique value is taken: `what` (such as "mac"), its `value`, and the holder if it is known.
 
     `advice` says what to do instead.
     """
@@ -109,7 +109,7 @@ class AlreadyExists(TinkwellError):
 
 
 class IllegalTransition(TinkwellError):
-    """The state of the resource does not allow what was asked."""
+    """The state of the resource does not allow the request."""
 
     def __init__(self, subject: str, description: str) -> None:
         self.subject = subject
@@ -118,18 +118,18 @@ class IllegalTransition(TinkwellError):
 
 
 class PlanStale(IllegalTransition):
-    """The release is no longer what a plan of it was made for: make another plan."""
+    """The release has changed since the plan of it was made: make another plan."""
 
     def __init__(self, plan: str, description: str) -> None:
         super().__init__(f"plan {plan}", f"{description}; make another plan")
 
 
 class EndpointMismatch(IllegalTransition):
-    """No pair of endpoints fits the relation that was asked for, or more than one does: `description` says which."""
+    """No pair of endpoints fits the relation, or more than one does: `description` says which."""
 
 
 class NotLeader(IllegalTransition):
-    """The unit does not lead its application, and only the one that leads may do this."""
+    """The unit does not lead its application, and only the leader may do this."""
 
     def __init__(self, unit: str, *, leader: str = "") -> None:
         self.leader = leader
@@ -138,7 +138,7 @@ class NotLeader(IllegalTransition):
 
 
 class UnitInError(IllegalTransition):
-    """An event of the unit, `event`, has failed: it has to be resolved first."""
+    """An event of the unit, `event`, has failed: resolve it first."""
 
     def __init__(self, unit: str, *, event: str) -> None:
         self.event = event
@@ -146,7 +146,7 @@ class UnitInError(IllegalTransition):
 
 
 class MachineHasUnits(TinkwellError):
-    """Units are on the machine: what was asked for would disturb them."""
+    """Units are on the machine, and the request would disturb them."""
 
     def __init__(self, worker_id: str, *, units: Iterable[str], advice: str) -> None:
         self.worker_id = worker_id
@@ -180,7 +180,7 @@ class OperationActive(TinkwellError):
 
 
 class LeaseHeld(TinkwellError):
-    """Somebody alive, who is not the caller, holds it: `kind` says what, such as `machine`, and `id` which one."""
+    """Another living owner holds the resource: `kind` is its kind, such as `machine`, and `id` its id."""
 
     def __init__(self, kind: str, id: str) -> None:  # noqa: A002  # the word for it
         self.kind = kind
@@ -191,7 +191,7 @@ class LeaseHeld(TinkwellError):
 
 
 class LeaseLost(TinkwellError):
-    """The caller's lease is over, or what it reports on is held under another one."""
+    """The caller's lease is over, or the resource it reports on is held under another lease."""
 
     def __init__(self, lease_token: int, description: str = "it is over; acquire another one") -> None:
         self.lease_token = lease_token
@@ -210,7 +210,7 @@ class WrongWorker(TinkwellError):
 
 
 class NotAllowed(TinkwellError):
-    """The caller may not do this: his role, if one is named, or what a unit was granted does not allow it."""
+    """The caller may not do this: its role (if one is named), or the unit's grants, do not allow it."""
 
     def __init__(self, description: str, *, role: str = "") -> None:
         self.role = role
@@ -218,7 +218,7 @@ class NotAllowed(TinkwellError):
 
 
 class SecretsDisabled(TinkwellError):
-    """The server has no key for what it would have to seal or to open."""
+    """The server has no key to seal or open secrets."""
 
     subject = "secrets"
 

@@ -1,4 +1,4 @@
-"""A limited child process: it runs a module of its caller on what strangers wrote.
+"""A limited child process, which runs a module of the caller on untrusted input. `child` is the parent's side.
 
-`child` is the parent's side. Nothing is imported here, since the child must not load what only its parent needs.
+This module imports nothing, because the child must not load what only its parent needs.
 """

@@ -1,8 +1,8 @@
 """The parent's side: a child that starts when it is needed, answers one call at a time, and never outlives its owner.
 
-The child runs in a session of its own, isolated from the environment, the site packages and all files of this process
-but its three pipes. It ends when its input does, so also when this process is gone. A call that ends in an error, or is
-cancelled, ends the child; the next call starts another one.
+The child runs in its own session, without this process's environment, site packages and files, except its three pipes.
+It ends when its input ends, also if this process is killed. A call that fails or is cancelled ends the child; the next
+call starts another one.
 """
 
 import asyncio
@@ -23,21 +23,24 @@ _log = logging.getLogger(__name__)
 
 _START_SECONDS = 30
 _SHOWN_CHARACTERS = 300
-# Our paths come last, so that nothing there stands in for a module of the standard library.
+# Our paths come last, so that they cannot replace modules of the standard library.
 _BOOT = "import sys; sys.path += sys.argv[3:]; from tinkwell.sandbox import runner; runner.main(*sys.argv[1:3])"
 _ROOT = Path(__file__).parents[2]
 _MIB = 1024 * 1024
 
 
 class Child:
-    """A limited child process that runs `module` (see `runner`). As many calls wait as there are callers."""
+    """A limited child process that runs `module` (see `runner`).
+
+    Calls wait for each other; the callers bound their number.
+    """
 
     def __init__(
         self, module: str, paths: Sequence[Path], *, limits: Limits | None = None, room: Room | None = None
     ) -> None:
-        """Nothing is started yet. `paths` are the folders to import from, besides the standard library and this one.
+        """Nothing is started yet. `paths` are further folders to import from, after the standard library.
 
-        A `room` bounds how many children live at once; without one it shares it with nobody.
+        A `room` bounds how many children live at once; the default is a room for this child alone.
         """
         self._module = module
         self._paths = (_ROOT, *paths)
@@ -45,7 +48,7 @@ class Child:
         self._room = room or Room(1)
         self._turn = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
-        # The piece of work under way, as the child named it.
+        # The current piece of work, as the child named it.
         self._piece = ""
         self._is_closed = False
         self._is_told = False
@@ -56,7 +59,7 @@ class Child:
         return self._process.pid if self._process else None
 
     async def __aenter__(self) -> "Child":
-        """Start nothing; the first call does."""
+        """Nothing starts before the first call."""
         return self
 
     async def __aexit__(
@@ -66,16 +69,16 @@ class Child:
         await self.close()
 
     async def call(self, request: bytes) -> bytes:
-        """Have one request answered. Both are JSON texts, so that each caller reads numbers as it likes.
+        """Send a request and return the answer, both JSON texts. Raises `errors.SandboxError`.
 
-        Raises `errors.SandboxError`.
+        The caller parses the answer, because callers read numbers differently.
         """
         async with self.held() as ask:
             return await ask(request)
 
     @contextlib.asynccontextmanager
     async def held(self) -> AsyncIterator[Callable[[bytes], Awaitable[bytes]]]:
-        """Have the child to oneself for some calls, by what this gives: between these nobody else takes its place."""
+        """Hold the child for several calls with the yielded function: no other caller gets it between these."""
         async with self._turn, self._room.place(self):
             yield self._call
 
@@ -94,13 +97,13 @@ class Child:
             await self._stop()
             raise self._ended(process.returncode) from error
         finally:
-            # The child of a call that was given up would answer the next one with what is left of this one.
+            # The next call would read the rest of this one's answer.
             if not is_answered:
                 await self._stop()
         return answer
 
     async def close(self) -> None:
-        """End the child, also in the middle of a call, which then raises `errors.Died`. No call starts another one."""
+        """End the child, also within a call, which then raises `errors.Died`. Later calls raise `NotStarted`."""
         self._is_closed = True
         self._kill()
         async with self._turn:
@@ -108,7 +111,7 @@ class Child:
         self._room.forget(self)
 
     async def rest(self) -> None:
-        """End the process, which is not at work; the next call starts another one."""
+        """End the idle process; the next call starts another one."""
         await self._stop()
 
     async def _ready_process(self) -> asyncio.subprocess.Process:
@@ -139,7 +142,7 @@ class Child:
                 case frame.PIECE:
                     self._piece = body.decode(errors="replace")
                 case _:
-                    raise errors.Failed(f"the child process has a defect: {body.decode(errors='replace')}")
+                    raise errors.Failed(f"the module of the child process failed: {body.decode(errors='replace')}")
 
     async def _start(self) -> asyncio.subprocess.Process:
         command = (sys.executable, "-I", "-S", "-c", _BOOT, self._limits.dump(), self._module, *map(str, self._paths))
@@ -166,25 +169,25 @@ class Child:
             if not is_ready:
                 await self._stop()
         if kept and not self._is_told:
-            _log.info("the child process keeps the network of this one: %s", kept)
+            _log.info("the child process keeps this process's network: %s", kept)
             self._is_told = True
         return process
 
     def _kill(self) -> None:
-        # Once it is waited for, its number may be another process's.
+        # After the wait its number may belong to another process.
         if self._process and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _stop(self) -> None:
-        """Kill the child, and wait until nothing of it is left."""
+        """Kill the child, and wait until all of it has ended."""
         self._kill()
         process, self._process = self._process, None
         if process is None:
             return
         assert process.stdin
         process.stdin.close()
-        # This reads what is left in the pipes, without which they would stay open.
+        # Reading the rest of the pipes closes them.
         await process.communicate()
 
     def _ended(self, code: int | None) -> errors.SandboxError:
@@ -200,13 +203,13 @@ class Child:
 
 
 async def _ready(process: asyncio.subprocess.Process) -> str:
-    """Wait until the child is bound, and return why it keeps the network, or an empty text."""
+    """Wait until the child has set its limits, and return why it keeps the network, or ""."""
     assert process.stdout
     assert process.stderr
     try:
         _, size = frame.HEADER.unpack(await process.stdout.readexactly(frame.HEADER.size))
         return (await process.stdout.readexactly(size)).decode()
     except asyncio.IncompleteReadError as error:
-        # So far it has seen nothing that must not be shown.
+        # The child has seen no input yet, so its output may be shown.
         printed = (await process.stderr.read()).decode(errors="replace").strip().splitlines() or ["it says nothing"]
         raise errors.NotStarted(f"the child process cannot be started: {printed[-1][:_SHOWN_CHARACTERS]}") from error

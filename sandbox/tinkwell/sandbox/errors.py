@@ -11,7 +11,7 @@ After each of them the next call has a child that works.
 
 
 class SandboxError(Exception):
-    """The root: `reason` says what happened, and `piece` which piece of the work was under way, or is empty."""
+    """The root: `reason` says what happened, and `piece` is the piece of work at that time, or ""."""
 
     def __init__(self, reason: str, *, piece: str = "") -> None:
         self.reason = reason
@@ -20,7 +20,7 @@ class SandboxError(Exception):
 
 
 class Exceeded(SandboxError):
-    """The call needed more processor, memory, time or room than it may have."""
+    """The call needed more processor time, memory, wall time or space than its limits allow."""
 
 
 class Died(SandboxError):

@@ -1,23 +1,23 @@
-"""How parent and child write to each other: a kind of one byte, the length of four, and that many bytes."""
+"""The frames between parent and child: a kind of one byte, a length of four bytes, and the body."""
 
 import struct
 
 HEADER = struct.Struct(">cI")
 
-# To the child: a request, which is JSON.
+# To the child: a request in JSON.
 CALL = b"C"
-# From the child. It is ready once; text: why it keeps the network, or nothing.
+# From the child, once: it is ready. Text: why it keeps the network, or "".
 READY = b"R"
-# A piece of the work begins; text: its name.
+# A piece of the work begins. Text: its name.
 PIECE = b"P"
-# Each call ends with one of these. The answer, which is JSON; or nothing but that it is too large; or, as text, where
-# the module raised which error.
+# Each call ends with one of these: the answer in JSON; a mark that it is too large; or, as text, the place and type of
+# an error.
 ANSWER = b"A"
 TOO_LARGE = b"L"
 FAILED = b"F"
 
 MAX_PIECE_BYTES = 1024
-# How a child ends that has run out of memory: after that it can promise nothing.
+# The exit code of a child that has run out of memory, after which its state is not reliable.
 MEMORY_EXIT_CODE = 90
 
 

@@ -1,4 +1,4 @@
-"""From where the child processes of the sandbox import."""
+"""The folders from which child processes of the sandbox import."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ import tinkwell
 
 
 def of(*libraries: str, extra: str) -> list[Path]:
-    """Return the folders of our modules and of libraries, which are not imported in this process for that.
+    """Return the folders of Tinkwell's modules and of libraries, without importing these.
 
-    Raises `ModuleNotFoundError` for a library that is not installed; the extra is the one that brings it.
+    Raises `ModuleNotFoundError` for a library that is not installed; `extra` is the extra that installs it.
     """
     return list(dict.fromkeys(_folders(libraries, extra)))
 
@@ -22,5 +22,5 @@ def _folders(libraries: tuple[str, ...], extra: str) -> Iterator[Path]:
         spec = importlib.util.find_spec(library)
         if spec is None or spec.origin is None:
             raise ModuleNotFoundError(f"{library} is not installed; install tinkwell[{extra}]")
-        # Above the package, and above those that it is a part of.
+        # The folder above the top-level package of the library.
         yield Path(spec.origin).parents[1 + library.count(".")]

@@ -1,7 +1,7 @@
-"""How many children live at once, though each of many owners has its own, so that none sees what another one worked on.
+"""Limits how many children live at once, though each owner has its own child, which sees only its owner's input.
 
-A call whose child lives goes on at once, while there is a place for it. Where all places are taken by children that
-rest, the one that has rested longest ends, and starts anew with its next call. Where all are at work, the call waits.
+A call whose child lives goes on at once if there is a place for it. If all places are taken by idle children, the one
+that has been idle longest is ended; it starts again with its next call. If all children are busy, the call waits.
 """
 
 import asyncio
@@ -12,18 +12,18 @@ from typing import Protocol
 
 
 class Lodger(Protocol):
-    """A child, as the room knows it."""
+    """A child, as the room sees it."""
 
     @property
     def pid(self) -> int | None:
         """The process id, while there is a process."""
 
     async def rest(self) -> None:
-        """End the process, which is not at work."""
+        """End the idle process."""
 
 
 class Room:
-    """Has places for so many children."""
+    """Has a fixed number of places for children."""
 
     def __init__(self, places: int) -> None:
         self._places = places
@@ -33,7 +33,7 @@ class Room:
 
     @contextlib.asynccontextmanager
     async def place(self, child: Lodger) -> AsyncIterator[None]:
-        """Have a place for one call of a child, which makes one call at a time."""
+        """Hold a place for one call of a child, which makes one call at a time."""
         async with self._vacant:
             self._at_work += 1
             self._resting.pop(child, None)
@@ -48,5 +48,5 @@ class Room:
                     self._resting[child] = None
 
     def forget(self, child: Lodger) -> None:
-        """Hear that a child has ended."""
+        """Record that a child has ended."""
         self._resting.pop(child, None)

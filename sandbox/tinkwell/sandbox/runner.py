@@ -1,8 +1,8 @@
-"""The child's side: binds the process, then answers one call after the other until its input ends.
+"""The child's side: sets the limits, then answers calls one after the other until the input ends.
 
-The module that the parent names has `handle(request, begin)`, which takes what the JSON of a request holds and returns
-what the JSON of the answer shall hold. It calls `begin(name)` when a piece of its work begins: each piece has the
-processor time of a call for itself, and its name stands in the error if it is the one that takes too much.
+The module that the parent names has `handle(request, begin)`. It takes the request as a JSON value and returns the
+answer as a JSON value. It calls `begin(name)` when a piece of its work begins: each piece has the processor time of a
+call for itself, and an error names the piece that takes too long.
 """
 
 import importlib
@@ -22,7 +22,7 @@ _INPUT, _OUTPUT = 0, 1
 
 
 def main(limits_text: str, module: str) -> None:
-    """Run as the process that the parent started; returns when the parent closes the input."""
+    """Run in the process that the parent started; return when the parent closes the input."""
     limits = limit.Limits.load(limits_text)
     handle: Handle = importlib.import_module(module).handle
     kept = limit.leave_network()
@@ -38,7 +38,7 @@ def main(limits_text: str, module: str) -> None:
 
 
 class Runner:
-    """Reads calls from one descriptor, and writes what comes of them to another."""
+    """Reads calls from one descriptor, and writes their results to another."""
 
     def __init__(self, source: int, target: int, handle: Handle, limits: limit.Limits, arm: Arm) -> None:
         self._source = source
@@ -66,12 +66,13 @@ class Runner:
     def _answer(self, request: bytes) -> tuple[bytes, bytes]:
         try:
             answer = self._handle(json.loads(request), self._begin)
-            # What the module did last may have used up its time.
+            # The end of the module's work may have used up its time.
             self._arm(self._limits.cpu_seconds)
             body = json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         except MemoryError:
             raise
-        # The outermost frame of a call. Its text may quote what it worked on, so the parent learns the place alone.
+        # The outermost frame of a call. The error's text may quote the input, so the parent gets only its place and
+        # type.
         except Exception as error:
             return frame.FAILED, _place(error).encode()
         return (frame.TOO_LARGE, b"") if len(body) > self._limits.answer_bytes else (frame.ANSWER, body)
@@ -81,7 +82,7 @@ class Runner:
         self._arm(self._limits.cpu_seconds)
 
     def _read(self, size: int) -> bytes:
-        """Return so many bytes; nothing where the input has ended."""
+        """Return `size` bytes; none if the input has ended."""
         parts: list[bytes] = []
         while size:
             part = os.read(self._source, size)

@@ -1,4 +1,4 @@
-"""Keeps what a process knows from other processes of its account."""
+"""Hides a process's environment and memory from other processes of its account."""
 
 import ctypes
 import os
@@ -7,10 +7,11 @@ _PR_SET_DUMPABLE = 4
 
 
 def hide() -> None:
-    """Let nobody but root read this process's environment and memory, or trace it, from now on; raises `OSError`.
+    """Let only root read this process's environment and memory, or trace it, from now on; raises `OSError`.
 
-    Whoever runs programs of others as its own account calls it before the first one begins. A program that is started
-    from here can be read again, so nothing secret may be in its environment. There are no core dumps any more.
+    A process that runs programs of others under its own account calls this before the first one begins. It does not
+    hold for programs that are started from here, so their environment must have no secrets. There are no core dumps
+    after this call.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):

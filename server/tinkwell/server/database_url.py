@@ -1,4 +1,4 @@
-"""Reads the database's URL, once for all connections of a server, and by the rules of PostgreSQL's own programs.
+"""Reads the database's URL, for all connections of a server, by the rules of PostgreSQL's own programs.
 
 PostgreSQL documents the parameters of such a URL (https://www.postgresql.org/docs/current/libpq-connect.html). The
 driver knows some of them, so each is one of three kinds here:
@@ -19,18 +19,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-# A host, empty where only a port is given, and its port, None for the usual one.
+# A host, empty if only a port is given, and its port, None for the default.
 Place: TypeAlias = tuple[str, int | None]
 
 EXAMPLE = "postgresql://USER:PASSWORD@HOST/DATABASE"
 DEFAULT_PORT = 5432
-# Each connection has a limit, so `connect_timeout=0`, which means none to PostgreSQL's programs, is refused.
+# Each connection has a time limit, so `connect_timeout=0`, which means no limit for PostgreSQL's programs, is refused.
 MAX_CONNECT_SECONDS = 600
-# Of the path of a Unix socket, in Linux.
+# The limit for the path of a Unix socket, in Linux.
 _LONGEST_SOCKET_BYTES = 107
 
-# In the first, a name or a password may hold no "/", no "?" and no "@", as PostgreSQL demands. In the second they may,
-# up to the last "@" that can end them: whoever has not escaped such a password is understood all the same.
+# In the first form, a name or a password may contain no "/", "?" or "@", as PostgreSQL demands. In the second form they
+# may, up to the last "@" that can end them, so that a password that was not escaped works all the same.
 _FORMS = (
     re.compile(
         r"postgres(?:ql)?://(?:(?P<user>[^:/?@]*)(?::(?P<password>[^/?@]*))?@)?(?P<hosts>[^/?@]*)"
@@ -45,10 +45,10 @@ _FORMS = (
 )
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _TLS_VERSIONS = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
-# What may be said beside the other parts of a URL; `database` is the driver's word for `dbname`.
+# The parameters that repeat other parts of a URL; `database` is the driver's word for `dbname`.
 _PARTS = ("user", "password", "dbname", "database", "host", "port")
 TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
-# The driver takes these only as parameters of a URL, and by the same names.
+# The driver accepts these only as parameters of a URL, under the same names.
 _TLS = ("sslmode", *TLS_FILES, "sslpassword", "ssl_min_protocol_version", "ssl_max_protocol_version")
 _CHOICES: Mapping[str, Collection[str]] = {
     "sslmode": _SSL_MODES,
@@ -56,10 +56,10 @@ _CHOICES: Mapping[str, Collection[str]] = {
     "ssl_min_protocol_version": _TLS_VERSIONS,
     "ssl_max_protocol_version": _TLS_VERSIONS,
 }
-# The driver takes these as arguments of the same names.
+# The driver accepts these as arguments with the same names.
 _ARGUMENTS = ("krbsrvname", "passfile", "service")
 _UNDERSTOOD = frozenset((*_PARTS, *_TLS, *_CHOICES, *_ARGUMENTS, "connect_timeout", "options"))
-# The values that ask for what is done anyway, and why the others cannot be had.
+# The values that ask for what is done anyway, and why other values are impossible.
 _ACCEPTED: Mapping[str, tuple[Collection[str], str]] = {
     "channel_binding": (("disable", "prefer"), "the driver cannot bind a login to its TLS connection"),
     "client_encoding": (("UTF8", "UTF-8", "utf8", "utf-8", "auto"), "all text is UTF-8 here"),
@@ -77,7 +77,7 @@ _ACCEPTED: Mapping[str, tuple[Collection[str], str]] = {
 }
 _KERNEL = "leave it out, and set it in the kernel (net.ipv4.tcp_keepalive_time and its like)"
 _NO_OAUTH = "leave it out, and log in with a password or a certificate: the driver knows no OAuth"
-# What to do instead.
+# The advice for parameters that are refused.
 _REFUSED: Mapping[str, str] = {
     "application_name": "leave it out: a server names each of its sessions by what it does, such as `tinkwell reader`",
     "hostaddr": "give the address as the host",
@@ -99,27 +99,27 @@ _REFUSED: Mapping[str, str] = {
     "sslkeylogfile": "leave it out: it writes down what decrypts the connection",
     "tcp_user_timeout": "leave it out, and set it in the kernel (net.ipv4.tcp_retries2)",
 }
-# It counts where no application_name is given, which a server always does.
+# It counts only without an application_name, which a server always sets.
 _WITHOUT_EFFECT = frozenset({"fallback_application_name"})
 PARAMETERS = frozenset(_UNDERSTOOD | set(_ACCEPTED) | set(_REFUSED) | _WITHOUT_EFFECT)
 
 
 class InvalidUrl(ValueError):
-    """The URL cannot be used; the text says what to do, and shows nothing of its values."""
+    """The URL cannot be used. The text says what to do, and shows none of its values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseUrl:
-    """What a URL says. What it does not say is left to the environment variables of PostgreSQL's own programs."""
+    """The parts of a URL. Missing parts are taken from the environment variables of PostgreSQL's own programs."""
 
     hosts: tuple[str, ...] = ()
-    # None for the usual one. As many as hosts, or a single one that counts for all.
+    # None for the default. There are as many as hosts, or a single one for all.
     ports: tuple[int | None, ...] = ()
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     database: str | None = None
     tls: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # Further arguments of the driver, by its names for them.
+    # Further arguments of the driver, by its names.
     more: Mapping[str, str | bool] = field(default_factory=dict)
     options: str | None = None
     connect_seconds: int | None = None
@@ -127,7 +127,7 @@ class DatabaseUrl:
     def arguments(self, session: Mapping[str, str], *, connect_seconds: float) -> dict[str, Any]:
         """Return the arguments of `asyncpg.connect`.
 
-        `session` are settings of the session, which win over those in the URL's `options`.
+        `session` are settings of the session, which override those in the URL's `options`.
         """
         found: dict[str, Any] = {
             "user": self.user,
@@ -153,7 +153,7 @@ class DatabaseUrl:
 
     @property
     def place(self) -> str:
-        """The URL without anything that may be secret, for people."""
+        """The URL without anything that may be secret, for messages."""
         ports = self.ports if len(self.ports) == len(self.hosts) else self.ports[:1] * len(self.hosts)
         pairs = list(zip(self.hosts, ports or (None,) * len(self.hosts), strict=True))
         named = ",".join(_shown(host, port) for host, port in pairs if not host.startswith("/"))
@@ -165,7 +165,7 @@ class DatabaseUrl:
 
     @property
     def secrets(self) -> list[str]:
-        """What nobody may read. A password that is the user's or the database's own name is none."""
+        """The texts that nobody may read. A password that equals the user's or the database's name is not one."""
         is_secret = self.password not in (None, self.user, self.database)
         return [secret for secret in (self.password if is_secret else None, self.tls.get("sslpassword")) if secret]
 
@@ -199,7 +199,7 @@ def _check_characters(url: str) -> None:
 
 
 def _read(found: re.Match[str], authority: Sequence[Place]) -> DatabaseUrl:
-    """Put the parts of a URL and its parameters together; parameters win."""
+    """Combine the parts of a URL and its parameters. Parameters override parts."""
     query = dict(_parameters(found["query"] or ""))
     parts = {name: urllib.parse.unquote(text) for name, text in found.groupdict().items() if text}
     last = parts | {name: values[-1] for name, values in query.items()}
@@ -211,7 +211,7 @@ def _read(found: re.Match[str], authority: Sequence[Place]) -> DatabaseUrl:
             raise InvalidUrl("its parameter sslnegotiation=direct needs sslmode=require, verify-ca or verify-full")
         more["direct_tls"] = True
     if tls.get("sslrootcert") == "system":
-        # The driver's word for all that the system trusts, by a certificate for the host.
+        # The driver's word for all that the system trusts, with a certificate for the host.
         more["ssl"], tls = True, {}
     return DatabaseUrl(
         hosts=hosts,
@@ -227,7 +227,7 @@ def _read(found: re.Match[str], authority: Sequence[Place]) -> DatabaseUrl:
 
 
 def _parameters(query: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each parameter that says something, with its values; only a host may have several."""
+    """Yield each parameter that is not empty, with its values. Only a host may have several."""
     found: dict[str, list[str]] = {}
     for part in filter(None, query.split("&")):
         name, separator, value = part.partition("=")
@@ -294,7 +294,7 @@ def _places(text: str, *, is_escaped: bool) -> list[Place]:
 def _combined(
     authority: Sequence[Place], named: Iterable[str], port: str | None
 ) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
-    """Return hosts and ports: those before the path, or those in parameters, which win."""
+    """Return hosts and ports: those before the path, or those in parameters, which override them."""
     listed = [place for text in named for place in _places(text, is_escaped=False)]
     has_own_ports = any(number for _, number in listed)
     if listed and not has_own_ports and len(authority) == 1 and not authority[0][0]:
@@ -315,7 +315,10 @@ def _combined(
 
 
 def _check_host(host: str, which: str) -> None:
-    """Refuse what cannot be looked up; `which` says which host it is, as it may be the end of a password."""
+    """Refuse a host that cannot be looked up.
+
+    `which` names it in the message, because it may be the end of a password.
+    """
     if host.startswith("/"):
         if len(f"{host}/.s.PGSQL.65535".encode()) > _LONGEST_SOCKET_BYTES:
             raise InvalidUrl(f"{which} is a folder whose path is too long for a socket in it")
@@ -337,7 +340,7 @@ def _is_name(host: str) -> bool:
 
 
 def _place(text: str, *, is_escaped: bool) -> Place:
-    """Split HOST:PORT, [ADDRESS]:PORT, or what has no port: a folder, or an address that consists of colons."""
+    """Split HOST:PORT, [ADDRESS]:PORT, or a text without a port: a folder, or an IPv6 address."""
     if text.startswith("/"):
         return text, None
     found = re.fullmatch(r"(?:\[([^\]]+)\]|([^:\[\]]*))(?::([^:]*))?", text)
@@ -352,7 +355,7 @@ def _place(text: str, *, is_escaped: bool) -> Place:
 
 
 def read_port(text: str) -> int | None:
-    """Read a port; None for none. Raises `InvalidUrl`."""
+    """Read a port, or None for none. Raises `InvalidUrl`."""
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65_535:

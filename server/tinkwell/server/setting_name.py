@@ -1,4 +1,4 @@
-"""How settings are called at each place where they may be given, and what else there is of their prefix."""
+"""The names of settings in each place where they may be given, and the other names with their prefix."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from tinkwell.server import service_link
 
 PREFIX = "TINKWELL_"
-# Variables of the same prefix that belong to the client, to the provisioner, and to the commands of this component.
+# Variables with the same prefix that belong to the client, to the provisioner, and to this component's commands.
 _OTHERS = frozenset(
     f"{PREFIX}{name}"
     for name in (
@@ -42,17 +42,17 @@ _OTHERS_PREFIXES = tuple(f"{PREFIX}{name}_" for name in ("PROVISIONER", "AGENT",
 
 
 def option(name: str) -> str:
-    """Return the option of a setting."""
+    """Return the command-line option of a setting."""
     return f"--{name.replace('_', '-')}"
 
 
 def variable(name: str) -> str:
-    """Return the variable of a setting."""
+    """Return the environment variable of a setting."""
     return f"{PREFIX}{name.upper()}"
 
 
 def unknown_variables(environment: Mapping[str, str], settings: Collection[str]) -> list[str]:
-    """Return a sentence about each variable that looks like one of a setting and is none."""
+    """Return a sentence about each variable that looks like a setting's and is not."""
     known = [variable(name) for name in settings]
     unknown = sorted(
         name
@@ -67,6 +67,6 @@ def unknown_variables(environment: Mapping[str, str], settings: Collection[str])
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """Return the end of a sentence about a name that is none: which one may have been meant."""
+    """Return the end of a sentence about an unknown name: the name that may have been meant."""
     close = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]}?" if close else ""

@@ -1,9 +1,8 @@
-"""Everything that can be set about a server, and where it may be set.
+"""The settings of a server, and the places where they may be set.
 
 An option of the command wins over the environment (`TINKWELL_` and the setting's name in capitals), which wins over a
-TOML file. A name that is not a setting is an error in all of them: a misspelt setting must not be a silent one.
-
-What Kubernetes says there of a service that is called like us (`service_link`) is passed over.
+TOML file. An unknown name is an error in all three places, so that a misspelt setting is not ignored silently. Only
+service links of Kubernetes (`service_link`) are ignored.
 """
 
 import ipaddress
@@ -25,7 +24,7 @@ from tinkwell.server import service_link, setting_name, url_file
 _DEFAULT_FILE = Path("tinkwell.toml")
 _MEBIBYTE = 1 << 20
 _SHORTEST_RETENTION_SECONDS = 60
-# Settings that variables give as JSON.
+# Settings whose variables contain JSON.
 _TABLES = {"tokens": '{"alice": "TOKEN"}', "roles": '{"alice": "reader"}'}
 
 Port = Annotated[int, pydantic.Field(ge=0, le=65_535)]
@@ -33,7 +32,7 @@ Name = Annotated[str, pydantic.StringConstraints(min_length=1, max_length=100, p
 
 
 class InvalidSettings(Exception):
-    """Settings are missing or wrong; each line of the text names one and what is wrong with it."""
+    """Settings are missing or wrong. Each line of the text names one and says what is wrong."""
 
 
 class Settings(pydantic_settings.BaseSettings):
@@ -169,7 +168,7 @@ class Settings(pydantic_settings.BaseSettings):
         *others: pydantic_settings.PydanticBaseSettingsSource,
         **more: pydantic_settings.PydanticBaseSettingsSource,
     ) -> tuple[pydantic_settings.PydanticBaseSettingsSource, ...]:
-        """Take the arguments alone, so that only `load` depends on where it is called."""
+        """Use only the arguments, so that only `load` depends on its environment."""
         return (init_settings,)
 
     @pydantic.field_validator("database_url")
@@ -235,18 +234,18 @@ class Settings(pydantic_settings.BaseSettings):
         return self
 
     def secrets(self) -> list[str]:
-        """Return what must never be written where people read it."""
+        """Return the texts that must never be written where people read them."""
         found = urls.parse(self.database_url.get_secret_value()).secrets
         found += [token.get_secret_value() for token in self.tokens.values()]
         for url in nats_urls(self.nats_url) if self.nats_url is not None else ():
             login = urllib.parse.urlsplit(url)
-            # A name that stands alone is a token.
+            # A name without a password is a token.
             found += filter(None, (login.password or login.username, login.password))
         return found + _secrets_in(self.nats_credentials) + _secrets_in(self.secret_keys)
 
     @property
     def tink_bundle(self) -> Path | None:
-        """The certificate chain that Tinkerbell's tools are to trust, None where they are not served."""
+        """The certificate chain that Tinkerbell's tools have to trust, or None if they are not served."""
         return None if self.tink_port is None else self.tink_cert or self.server_cert
 
 
@@ -279,24 +278,24 @@ def load(config: Path | None = None, **options: object) -> Settings:
 
 
 def source(name: str, config: Path | None = None, **options: object) -> str:
-    """Return where `load` of the same arguments takes a setting from, as people would name it."""
+    """Return where `load` with the same arguments takes a setting from, in words for people."""
     if options.get(name) is not None:
         return setting_name.option(name)
     return setting_name.variable(name) if name in _from_environment() else f"{name} in {_file(config)}"
 
 
 def nats_urls(joined: pydantic.SecretStr) -> list[str]:
-    """Return the addresses that are joined by commas."""
+    """Return the addresses of a list separated by commas."""
     return [url.strip() for url in joined.get_secret_value().split(",")]
 
 
 def networks(joined: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Return the addresses and networks that are joined by commas; raises `ValueError`."""
+    """Return the addresses and networks of a list separated by commas. Raises `ValueError`."""
     return [ipaddress.ip_network(text.strip()) for text in joined.split(",") if text.strip()]
 
 
 def _secrets_in(file: Path | None) -> list[str]:
-    """Return the lines of a file of credentials or keys that are neither empty nor words around what is secret."""
+    """Return the lines of a file of credentials or keys, without empty lines and the lines around a secret."""
     if file is None:
         return []
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -325,7 +324,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _from_environment() -> dict[str, Any]:
-    """Read the settings that variables give, without what is said of a service that is called like one."""
+    """Read the settings from environment variables, without service links."""
     given = pydantic_settings.EnvSettingsSource(Settings)()
     return {
         name: value for name, value in given.items() if not service_link.is_one(setting_name.variable(name), str(value))
@@ -349,7 +348,10 @@ def _sentence(problem: Mapping[str, Any], sources: Iterable[tuple[Mapping[str, o
 
 
 def _wrong_json(problem: str) -> str:
-    """Name the variable that is no JSON, which the problem has in quotation marks; its value may be a secret."""
+    """Name the variable whose value is not JSON.
+
+    The problem has its name in quotation marks; its value may be a secret.
+    """
     name, example = next((name, example) for name, example in _TABLES.items() if f'"{name}"' in problem)
     return f"{setting_name.variable(name)}: it must be a JSON object such as {example}"
 

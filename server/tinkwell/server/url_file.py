@@ -1,6 +1,6 @@
-"""Whether the files that a database's URL names can be used: certificates, keys, passwords and services.
+"""Checks that the files in a database's URL can be used: certificates, keys, passwords and services.
 
-It is asked when a command begins. Later the driver would say less of them, or pass over them in silence.
+This happens when a command begins. Later the driver would report less about them, or ignore them silently.
 """
 
 import configparser
@@ -16,7 +16,7 @@ _SERVICES = ".pg_service.conf"
 
 
 def problem(url: DatabaseUrl) -> str | None:
-    """Return a sentence about the first parameter whose file cannot be used, None for none; it shows no value."""
+    """Return a sentence about the first parameter whose file cannot be used, or None. It shows no value."""
     return next(_problems(url), None)
 
 

@@ -24,8 +24,13 @@ PAGE = SITE / "charts" / "page" / "files" / "page.py"
 MACHINES = EXAMPLES / "demo"
 FIRST, SECOND = "6e1c8d52-40f1-4e0b-9d5f-2b7d3c9a0f03", "b1a7f4c0-93d2-4a86-8f0e-7c5e1d2b6a04"
 SECONDS = 600
-
-
+# Of each unit: its machine, and the message of its status.
+FIRST_STATUSES = {"page/0": (FIRST, "1 on the page"), "text/0": (SECOND, "Hello, world!")}
+UPGRADED_STATUSES = {
+    "page/0": (FIRST, "2 on the page"),
+    "text/0": (SECOND, "Good morning!"),
+    "text/1": (FIRST, "Good morning!"),
+}
 COPIES = {
     "text/charm.yaml": "text/files/text/charm.yaml",
     "text/hooks/config-changed": "text/files/text/hooks/config-changed",
@@ -135,19 +140,17 @@ def are_in_order(part: list[str], *lines: str) -> None:
     assert places == sorted(places), part
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_in_reverse(
-    stack: Stack, tmp_path: Path
-) -> None:
-    client, applications = stack.client, stack.client.applications
-    values: dict[str, Any] = {"global": {"server": client.address}}
+async def install(stack: Stack) -> None:
+    values: dict[str, Any] = {"global": {"server": stack.client.address}}
     installed = await stack.install("site", SITE, values, timeout_seconds=SECONDS)
     assert installed.operation.state is State.SUCCEEDED, await everything(stack, installed)
-    assert await statuses(client) == {"page/0": (FIRST, "1 on the page"), "text/0": (SECOND, "Hello, world!")}
-    assert (await client.releases.get("site")).state is ReleaseState.DEPLOYED
+    assert await statuses(stack.client) == FIRST_STATUSES
+    assert (await stack.client.releases.get("site")).state is ReleaseState.DEPLOYED
 
-    # By hand the text is changed and a unit added, which drift tells, and the next upgrade takes back.
+
+async def drift(stack: Stack) -> None:
+    """Change the text by hand and add a unit, which a look for drift finds."""
+    client, applications = stack.client, stack.client.applications
     await applications.set_config("text", {"text": "by hand"})
     await applications.add_units("text", 1, machines=[FIRST])
     await applications.settled("page", "text", timeout_seconds=SECONDS)
@@ -157,7 +160,9 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
     assert nodes["site.page:units"].actions == ()
     assert (await client.releases.get("site")).drifted
 
-    # Another charm, another configuration and another unit at once.
+
+async def upgrade(stack: Stack, tmp_path: Path) -> None:
+    """Upgrade to another charm, another configuration and another unit at once, which also takes back the drift."""
     louder = edited(
         tmp_path / "louder", lambda text: text.replace('status-set active "$text"', 'status-set active "$text!"')
     )
@@ -170,30 +175,32 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
         "site:relation": "unchanged",
     }
     assert upgraded.actions("site.text:units") == ["upgrade", "configure", "wait"]
-    there = {
-        "page/0": (FIRST, "2 on the page"),
-        "text/0": (SECOND, "Good morning!"),
-        "text/1": (FIRST, "Good morning!"),
-    }
-    assert await statuses(client) == there
+    assert await statuses(stack.client) == UPGRADED_STATUSES
     (page,) = (tmp_path / "page").rglob("index.html")
     assert page.read_text() == "<h1>News</h1>\n<p>Good morning</p>\n<p>Good morning</p>\n"
 
-    # A charm whose units fail fails the upgrade by what they say, and is taken back.
+
+async def fail(stack: Stack, tmp_path: Path) -> None:
+    """Upgrade to a charm whose units fail: the upgrade fails by what they print, and the former state comes back."""
     broken = edited(tmp_path / "broken", lambda _: "#!/bin/sh\nexit 3\n")
     failed = await stack.upgrade("site", broken, timeout_seconds=SECONDS, atomic=True)
     assert failed.operation.state is State.FAILED
     printed = "\n".join(await stack.printed(failed.operation, "site.text:units"))
-    # It may have been tried again by itself before somebody waited for it.
+    # The server may have retried the event before the release waited for it.
     assert re.search(r"config-changed failed (once|\d+ times): exit 3", printed)
-    assert (await client.releases.get("site")).state is ReleaseState.DEPLOYED
-    assert await statuses(client) == there
+    assert (await stack.client.releases.get("site")).state is ReleaseState.DEPLOYED
+    assert await statuses(stack.client) == UPGRADED_STATUSES
 
-    back = await end(stack, await client.releases.rollback("site", 1, timeout_seconds=SECONDS))
+
+async def roll_back(stack: Stack) -> None:
+    back = await end(stack, await stack.client.releases.rollback("site", 1, timeout_seconds=SECONDS))
     assert changed(back)["site.text:units"] == "changed"
-    assert await statuses(client) == {"page/0": (FIRST, "1 on the page"), "text/0": (SECOND, "Hello, world!")}
-    assert (await applications.unit("page/0")).status == UnitStatus("active", "1 on the page")
+    assert await statuses(stack.client) == FIRST_STATUSES
+    assert (await stack.client.applications.unit("page/0")).status == UnitStatus("active", "1 on the page")
 
+
+async def uninstall(stack: Stack) -> None:
+    client = stack.client
     gone = await end(stack, await client.releases.uninstall("site", timeout_seconds=SECONDS))
     assert changed(gone) == {
         "site:relation": "removed",
@@ -201,38 +208,54 @@ async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_i
         "site.page:units": "removed",
         "site.machines:nodes": "left",
     }
-    assert [each async for each in applications.list()] == []
+    assert [each async for each in client.applications.list()] == []
     assert (await auditing.audit(client, "default", [])).violations == ()
 
-    # Machines, release and units stand in one order, and go in the reverse of it.
-    revisions, parts = await tale(client)
+
+def come_and_go_in_order(parts: dict[str, list[str]], name: str, endpoint: str) -> None:
+    """Check that an application comes after the machines and before the relation, and goes in the reverse order."""
+    first = f"{name}/0"
+    are_in_order(
+        parts["INSTALL"],
+        "machines are installed",
+        "site.machines:nodes ready",
+        f"{name} created",
+        f"{first} install",
+        f"{first} start",
+        f"site.{name}:units ready",
+        "relation created",
+        f"{first} {endpoint}-relation-joined",
+        "site:relation ready",
+        "INSTALL ends",
+    )
+    are_in_order(
+        parts["UNINSTALL"],
+        f"{first} {endpoint}-relation-broken",
+        "relation deleted",
+        "site:relation removed",
+        f"{first} stop",
+        f"{first} remove",
+        f"{first} deleted",
+        f"{name} deleted",
+        f"site.{name}:units removed",
+        "UNINSTALL ends",
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+async def test_a_site_is_installed_mended_upgraded_rolled_back_and_uninstalled_in_reverse(
+    stack: Stack, tmp_path: Path
+) -> None:
+    await install(stack)
+    await drift(stack)
+    await upgrade(stack, tmp_path)
+    await fail(stack, tmp_path)
+    await roll_back(stack)
+    await uninstall(stack)
+    revisions, parts = await tale(stack.client)
     assert revisions == sorted(set(revisions))
-    for name in ("text", "page"):
-        first, endpoint = f"{name}/0", {"text": "text", "page": "texts"}[name]
-        are_in_order(
-            parts["INSTALL"],
-            "machines are installed",
-            "site.machines:nodes ready",
-            f"{name} created",
-            f"{first} install",
-            f"{first} start",
-            f"site.{name}:units ready",
-            "relation created",
-            f"{first} {endpoint}-relation-joined",
-            "site:relation ready",
-            "INSTALL ends",
-        )
-        are_in_order(
-            parts["UNINSTALL"],
-            f"{first} {endpoint}-relation-broken",
-            "relation deleted",
-            "site:relation removed",
-            f"{first} stop",
-            f"{first} remove",
-            f"{first} deleted",
-            f"{name} deleted",
-            f"site.{name}:units removed",
-            "UNINSTALL ends",
-        )
+    come_and_go_in_order(parts, "text", "text")
+    come_and_go_in_order(parts, "page", "texts")
     chain = ("text/0 upgrade-charm", "text/0 config-changed", "text/0 start")
     are_in_order(parts["UPGRADE"], *chain, "site.text:units ready", "site:relation ready")

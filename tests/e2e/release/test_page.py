@@ -44,11 +44,9 @@ def test_the_tutorial_shows_the_manifest_that_it_applies() -> None:
     assert shown in (EXAMPLES / "release" / "hello.yaml").read_text()
 
 
-async def test_the_images_of_the_protocol_s_page_work_as_it_says(
-    client: Client, server_address: str, tmp_path: Path
-) -> None:
+async def test_the_images_of_the_page_work_as_it_says(client: Client, server_address: str, tmp_path: Path) -> None:
     images = tmp_path / "images"
-    text = page.read("reference/resource-protocol.md")
+    text = page.read("how-to/resource-image.md")
     for block in page.blocks(text):
         if block.use.endswith("/run"):
             file = images / block.use

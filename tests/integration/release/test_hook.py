@@ -88,4 +88,4 @@ async def test_of_a_hook_nothing_is_kept_but_what_is_secret(flow: Flow) -> None:
 async def test_documents_of_a_hook_are_refused(flow: Flow) -> None:
     await flow.report(*ASKED)
     refusal = await flow.refused(resource(HOOK, config="{}"))
-    assert f"{HOOK} is a hook, of which nothing is kept but what is secret" in refusal.message
+    assert f"{HOOK} is a hook, and only its secrets are kept" in refusal.message

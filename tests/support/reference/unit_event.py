@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tinkwell.core.unit.effect import BagEdit, Effects
 from tinkwell.core.unit.invariant import CHECKS
-from tinkwell.core.unit.kinds import EventKind, Owner, Profile
+from tinkwell.core.unit.kinds import EventKind, Owner, Phase, Profile
 from tinkwell.core.unit.world import Charm, Endpoint, Role, World
 
 # What each kind tells a unit. Which parts it has follows from the rules.
@@ -89,20 +89,22 @@ def _kinds() -> Iterator[str]:
     yield "| event | phases | about | tells |"
     yield "|---|---|---|---|"
     for kind in EventKind:
-        yield f"| `{_name(kind)}` | {', '.join(_phases(kind))} | {_about(kind)} | {_TELLS[kind]} |"
+        found = ", ".join(phase.lower() for phase in phases(kind))
+        yield f"| `{_name(kind)}` | {found} | {_about(kind)} | {_TELLS[kind]} |"
 
 
 def _name(kind: EventKind) -> str:
     return f"ENDPOINT-{kind}" if kind.is_relation else f"STORAGE-{kind}" if kind.is_storage else kind.value
 
 
-def _phases(kind: EventKind) -> Iterator[str]:
+def phases(kind: EventKind) -> Iterator[Phase]:
+    """Yield the phases of a unit's life in which an event may come; `test_progress` holds the resolver to them."""
     if kind in _SETUP:
-        yield "setup"
+        yield Phase.SETUP
     if kind is not EventKind.INSTALL and kind not in _ENDS:
-        yield "operation"
+        yield Phase.OPERATION
     if kind.is_teardown:
-        yield "teardown"
+        yield Phase.TEARDOWN
 
 
 def _about(kind: EventKind) -> str:

@@ -82,7 +82,7 @@ async def test_the_child_reaches_nothing_on_the_network_where_the_system_allows_
     caplog.set_level(logging.INFO, logger="tinkwell.sandbox")
     with socket.create_server(("127.0.0.1", 0)) as server:
         told = await ask(child, "connect", 2, server.getsockname()[1])
-    keeps = [record.message for record in caplog.records if "keeps the network" in record.message]
+    keeps = [record.message for record in caplog.records if "keeps this process" in record.message]
     assert (told == "connected") is bool(keeps)
 
 
@@ -99,7 +99,7 @@ async def test_that_the_child_keeps_the_network_is_said_once(caplog: pytest.LogC
             with pytest.raises(errors.Died):
                 await ask(child, "die", signal.SIGKILL)
     assert [record.message for record in caplog.records] == [
-        "the child process keeps the network of this one: Operation not permitted"
+        "the child process keeps this process's network: Operation not permitted"
     ]
 
 

@@ -21,16 +21,16 @@ from tinkwell.core.unit.kinds import CharmKind
 
 logger = logging.getLogger(__name__)
 
-# For so long events that are being handled may go on when the agent is stopped.
+# How long running events may go on when the agent is stopped.
 GRACE_SECONDS = 10.0
 _SWEEP_SECONDS = 5.0
-# What was detached may be removed at any time.
+# Detached storages may be removed at any time, without an event for the agent.
 _SWEEP_AGAIN_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Whose units an agent serves: those of an application, on machines (ids of hardware) or on none."""
+    """The units that an agent serves: those of an application, on machines (ids of hardware) or on none."""
 
     application: str
     namespace: str = "default"
@@ -46,11 +46,11 @@ class Agent:
     """Serves the units of an application with a charm. Effects are exactly once, handlers at least once."""
 
     def __init__(self, client: Client, charm_class: type[Charm], wanted: Wanted, state_dir: Path) -> None:
-        """Take the folder for the agent's own. Raises `CharmError` where another one has it, and `OSError`."""
+        """Lock the folder for this agent. Raises `CharmError` if another agent uses it, and `OSError`."""
         self._client = client
         self._wanted = wanted
         self._folder = AgentFolder.open(state_dir)
-        # Nobody else can have what this agent keeps on its disk, so its engine is its own, and its name.
+        # Nobody else can read what this agent keeps on its disk, so its engine is its own, and serves as its name.
         self._lease = Keeper(client.work, owner=self._folder.engine, engine=self._folder.engine)
         self._hosts: dict[str, Host] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -70,12 +70,12 @@ class Agent:
         return self._served.digest
 
     def stop(self) -> None:
-        """Have it end: what is being handled is brought to its end, for ten seconds at most, and nothing else begun."""
+        """Stop the agent: running events get ten seconds to end, and no others begin."""
         logger.info("the agent stops; what is being handled may come to its end")
         self._served.stopping.set()
 
     async def run(self) -> None:
-        """Serve units until `stop` is called; raises an `errors.Error` that cannot be mended. It runs once."""
+        """Serve units until `stop` is called; raises an `errors.Error` if another try cannot help. Call it once."""
         handler = LogHandler()
         logging.getLogger().addHandler(handler)
         try:
@@ -121,7 +121,7 @@ class Agent:
         self._has_gone.set()
 
     async def _sweep_again_and_again(self) -> NoReturn:
-        """Remove the folders of storages that have gone, as with their unit; what was detached stays."""
+        """Remove the folders of storages that were removed, alone or with their unit; detached ones stay."""
         while True:
             self._has_gone.clear()
             try:
@@ -131,14 +131,14 @@ class Agent:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SWEEP_AGAIN_SECONDS):
                     await self._has_gone.wait()
-            # The server deletes what has gone a little later than it says so.
+            # The server deletes storages a little later than it reports their unit as removed.
             await asyncio.sleep(_SWEEP_SECONDS)
 
     async def _watch(self, group: asyncio.TaskGroup) -> NoReturn:
         pause = backoff.Backoff()
         while True:
             token = await self._lease.token()
-            # One that went while nothing was heard is named by nobody.
+            # No wake names a unit that was removed while the connection was lost.
             known = tuple(self._hosts)
             try:
                 async for unit_ids in self._client.units.wakes(
@@ -164,7 +164,7 @@ class Agent:
 
 
 async def sweep(client: Client, folder: AgentFolder, namespace: str) -> None:
-    """Remove the folders of storages that the server does not have any more; raises `errors.Error` and `OSError`."""
+    """Remove the folders of storages that the server no longer has; raises `errors.Error` and `OSError`."""
     # In this order: the server knows a storage before there is a folder.
     kept = await asyncio.to_thread(folder.storages, namespace)
     if not kept:
@@ -178,6 +178,6 @@ async def sweep(client: Client, folder: AgentFolder, namespace: str) -> None:
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return what has ended the agent; the rest was cancelled for it."""
+    """Return the error that ended the agent; the other tasks were cancelled because of it."""
     first = group.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,8 +1,8 @@
-"""The folder of an agent: what has to outlive it.
+"""The folder of an agent, with the data that must outlive its process.
 
 FOLDER/lock         held by the agent that uses the folder
 FOLDER/engine       the name under which the server knows the agent, also after a restart
-FOLDER/outcomes     what handlers have done, until the server knows (`client.unit.agent.outcome`)
+FOLDER/outcomes     the effects of handlers, until the server has them (`client.unit.agent.outcome`)
 FOLDER/storage      NAMESPACE/data/0: the content of storages
 """
 
@@ -28,7 +28,7 @@ class AgentFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Make the folder if it is not there, and lock it. Raises `CharmError` where another agent has it."""
+        """Create the folder if needed, and lock it. Raises `CharmError` if another agent uses it."""
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -42,11 +42,11 @@ class AgentFolder:
         return cls(path, lock, _engine(path / "engine"))
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Unlock the folder."""
         os.close(self._lock)
 
     def storage(self, namespace: str, name: str) -> Path:
-        """Return the folder of a storage, such as `data/0`; it is made if it is not there."""
+        """Return the folder of a storage, such as `data/0`; it is created if needed."""
         kind, _, number = name.partition("/")
         if not all(each and each not in (".", "..") and "/" not in each for each in (namespace, kind, number)):
             raise errors.CharmError(f"{name!r} in {namespace!r} is no name of a storage")
@@ -65,7 +65,7 @@ class AgentFolder:
 
 
 def _engine(path: Path) -> str:
-    """Read the engine's name; the first agent of the folder draws it."""
+    """Read the engine's name, which the first agent of the folder has chosen at random."""
     try:
         if engine := path.read_text().strip():
             return engine

@@ -1,4 +1,4 @@
-"""What the server grants, as a charm is given it."""
+"""Makes the attempt that a charm handles from the server's grant."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from tinkwell.core.unit.effect import Notice, Port
 
 
 def attempt(grant: Grant, folder: AgentFolder) -> Attempt:
-    """Return what a charm is given, with a folder for each storage that it has."""
+    """Return the attempt of a grant, with a folder for each storage of the unit."""
     event = grant.event
     return Attempt(
         unit=grant.unit,
@@ -52,9 +52,10 @@ class Granted:
 
     @property
     def is_leader(self) -> bool:
-        """Whether the unit leads, and will for a while.
+        """Whether the unit leads, and will lead for a while.
 
-        A leader lives for 30 seconds longer than the lease of its unit, so it does while this one lives unbroken.
+        A term lasts 30 seconds longer than the lease of its unit, so the unit leads while this lease lives without a
+        break.
         """
         return self._grant.leadership.leads and self._lease.lives(self._token)
 
@@ -86,7 +87,7 @@ class Granted:
         return SecretRead(id=found.id, revision=found.revision, content=found.content)
 
     def log_task(self, text: str) -> None:
-        """Tell a line of the task that runs."""
+        """Add a line to the log of the running task."""
         self._outbox.log("INFO", text)
 
     def now(self) -> datetime:
@@ -139,7 +140,7 @@ def _secret(granted: GrantedSecret) -> SecretGiven:
 
 
 def _storages(grant: Grant, folder: AgentFolder) -> Mapping[str, Path]:
-    """Return the folders of what is attached, and of what this event attaches."""
+    """Return the folders of the attached storages, and of those that this event attaches."""
     names = [name for name, is_attached in grant.storages.items() if is_attached]
     if grant.event.storage:
         names.append(grant.event.storage)

@@ -1,12 +1,12 @@
-"""Serves one unit: asks for its events, has the charm handle them, and says what came of it.
+"""Serves one unit: gets its events, calls the charm's handlers, and reports the outcomes.
 
     wake or time ──▶ NextEvent ──▶ grant ──▶ handlers ──▶ outcome file ──▶ CommitEvent ──▶ the next grant, or none
                         ▲                       └──────── an exception ──▶ FailEvent  ──┘            │
                         └────────────────────────────────────────────────────────────────────────────┘
 
-A task is granted and committed in the same way, but one that fails is committed, too, as failed and without effects.
-What handlers have done is on the disk before the server is told. A predecessor's outcome is sent before anything is
-asked for, since asking says that what ran under another lease is lost.
+A task is granted and committed in the same way. A task that fails is committed as failed, without effects.
+The effects of handlers are on the disk before the server is told. An outcome that a former agent left is sent before
+the host asks for an event, because asking tells the server that attempts under another lease are lost.
 """
 
 import asyncio
@@ -32,17 +32,17 @@ from tinkwell.core.unit.kinds import TaskState
 
 logger = logging.getLogger(__name__)
 
-# What concerns the agent as a whole, and not this unit.
+# Errors that concern the whole agent, and not only this unit.
 _HOPELESS = (*HOPELESS, errors.PermissionDenied)
-# How long a unit that is woken while an event of it is handled is left alone before the server is asked about it.
+# How long the host waits before it asks the server about a unit that is woken while its event is handled.
 _LOOK_SECONDS = 1.0
-# When to ask again for a unit that another agent holds, or that the server gives nothing for.
+# When to ask again for a unit that another agent holds, or for which the server grants nothing.
 _HELD_SECONDS = 10.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What all hosts of an agent share. `digest` is that of the charm."""
+    """The objects that all hosts of an agent share. `digest` is that of the charm."""
 
     units: UnitApi
     lease: Keeper
@@ -54,7 +54,7 @@ class Served:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt has no effects; `state` is that of a task."""
+    """Why an attempt failed; `state` is the end state of a task."""
 
     message: str
     state: TaskState = TaskState.FAILED
@@ -62,7 +62,7 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Done:
-    """A task that has come to its end by itself."""
+    """A task that has ended by itself."""
 
     effects: Effects
     outcome: TaskOutcome
@@ -76,22 +76,22 @@ class Host:
         self._unit_id = unit_id
         self._is_awake = asyncio.Event()
         self._has_warned = False
-        # Whether the server has said of it anything but that it is gone.
+        # Whether the server has ever said anything else than that the unit is gone.
         self._is_known = False
 
     def wake(self) -> None:
-        """Have the unit looked after: something may be due."""
+        """Wake the host: an event of the unit may be due."""
         self._is_awake.set()
 
     async def run(self) -> None:
-        """Serve the unit; raises an `errors.Error` that nobody here can mend."""
+        """Serve the unit until it is gone; raises an `errors.Error` that concerns the whole agent."""
         following = await self._send_kept()
         while not self._served.stopping.is_set():
             if isinstance(following, Grant):
                 self._is_known = True
                 following = await self._handle(following)
             elif _is_gone(following):
-                # Every agent is told of each unit that is gone, since nobody can say any more whose it was.
+                # The server names each removed unit to all agents, because it no longer knows which agent served it.
                 level = logging.INFO if self._is_known else logging.DEBUG
                 logger.log(level, "the unit is gone", extra={"unit_id": self._unit_id})
                 return
@@ -132,7 +132,7 @@ class Host:
         except errors.LeaseHeld:
             return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=_HELD_SECONDS)
         except errors.LeaseLost:
-            # The unit is not this agent's any more, or not yet; it will be woken if it is.
+            # The unit does not belong to this agent; the server wakes it when it does.
             return NoEvent(reason=NoEventReason.NOTHING_DUE)
         except _HOPELESS:
             raise
@@ -141,7 +141,7 @@ class Host:
             return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=_HELD_SECONDS)
 
     async def _send_kept(self) -> Grant | NoEvent | None:
-        """Commit what a predecessor has left."""
+        """Commit the outcome that a former agent has left, if any."""
         kept = await asyncio.to_thread(self._served.folder.outcomes.find, self._unit_id)
         if kept is None:
             return None
@@ -172,7 +172,7 @@ class Host:
     async def _end_task(
         self, task: Task, token: int, ended: Effects | Done | Failure | NoEvent
     ) -> Grant | NoEvent | None:
-        """Tell what came of a task: all of it, or why it leaves nothing."""
+        """Commit the outcome of a task: its result and effects, or why it failed."""
         match ended:
             case NoEvent():
                 return ended
@@ -187,7 +187,7 @@ class Host:
         return following
 
     async def _attempt(self, grant: Grant, token: int) -> Effects | Done | Failure | NoEvent:
-        """Call the handlers of an event, while others tell what is to be known at once, and look after the unit."""
+        """Call the handlers of an event, while other tasks send statuses and lines, and watch for the unit's end."""
         served, event = self._served, grant.event
         if grant.task is not None and grant.task.is_cancelled:
             return _CANCELLED
@@ -215,7 +215,7 @@ class Host:
     async def _conclude(
         self, event_id: str, attempt: int, token: int, effects: Effects, task: TaskOutcome | None = None
     ) -> Grant | NoEvent | None:
-        """Keep what the handlers of an event, or a task, have done, and tell it."""
+        """Keep the effects of an event or a task on the disk, and commit them."""
         try:
             outcome = Outcome(
                 unit_id=self._unit_id,
@@ -232,13 +232,14 @@ class Host:
         return await self._commit(outcome)
 
     async def _until_gone(self, token: int) -> NoEvent | Failure:
-        """Return once the unit is gone while an event of it is handled, or its task is cancelled.
+        """Return once the unit is gone, or its running task is cancelled.
 
-        It asks under the lease of the grant alone: under a later one it would say that the attempt is lost.
+        It asks only under the lease of the grant: under a later lease, asking would tell the server that the attempt is
+        lost.
         """
         while True:
             await self._is_awake.wait()
-            # The unit is woken by what its own handlers say, too.
+            # The unit's own statuses wake it, too.
             await asyncio.sleep(_LOOK_SECONDS)
             self._is_awake.clear()
             try:
@@ -246,7 +247,7 @@ class Host:
             except errors.NotFound:
                 return NoEvent(reason=NoEventReason.GONE)
             except errors.Error:
-                continue  # the end of the event meets the same
+                continue  # the end of the event raises the same error
             if isinstance(following, NoEvent) and _is_gone(following):
                 return following
             if isinstance(following, Grant) and following.task is not None and following.task.is_cancelled:
@@ -262,7 +263,7 @@ class Host:
                 if given.task is not None:
                     return Done(*await run(self._served.charm_class, given, surroundings))
                 return await dispatch(self._served.charm_class, given, surroundings)
-        except (Exception, SystemExit) as error:  # whatever a charm raises fails its event, and nothing else
+        except (Exception, SystemExit) as error:  # any error of a charm fails its event, but not the agent
             if deadline.expired():
                 return Failure(f"it was not done within {round(grant.timeout_seconds, 2):g} seconds", TaskState.TIMEOUT)
             outbox.log("ERROR", traceback.format_exc())
@@ -276,11 +277,11 @@ class Host:
             outboxes.current.reset(mark)
 
     async def _commit(self, outcome: Outcome) -> Grant | NoEvent | None:
-        """Tell the server an outcome, and let go of it."""
+        """Commit an outcome, and drop its file."""
         units, is_last = self._served.units, self._served.stopping.is_set()
 
         async def commit(token: int) -> Grant | NoEvent:
-            # The answer says what is due then: what the unit was woken for before is in it.
+            # The answer contains the next event, so it also answers wakes that came before.
             self._is_awake.clear()
             return await units.commit(
                 token, outcome.event_id, outcome.attempt, outcome.effects, is_last=is_last, task=outcome.task
@@ -292,10 +293,12 @@ class Host:
         except (errors.CommitRefused, errors.SecretsDisabled) as error:
             logger.warning("an effect is refused", extra={"event_id": outcome.event_id, "cause": str(error)})
         except (errors.IllegalTransition, errors.NotFound) as error:
-            # It was lost, left out or removed meanwhile, so that nobody wants its effects.
+            # The attempt was declared lost, or the event was skipped or removed meanwhile, so the server refuses its
+            # effects.
             logger.warning("an outcome is not wanted", extra={"event_id": outcome.event_id, "cause": str(error)})
         except (errors.InvalidField, errors.ResourceExhausted) as error:
-            # It can never be told, as where it is too large; without an end the event would be granted again and again.
+            # It can never be committed, for example because it is too large; without an end, the event would be granted
+            # again and again.
             is_task = outcome.task is not None
             following = await self._fail(outcome.event_id, outcome.attempt, str(error), is_task=is_task)
         await asyncio.to_thread(self._served.folder.outcomes.drop, self._unit_id)
@@ -328,11 +331,11 @@ def _is_gone(following: Grant | NoEvent | None) -> bool:
 
 
 def _short(message: str) -> str:
-    """Return a message that the server takes: one that it refused would end the agent of all units."""
+    """Shorten a message so that the server accepts it: a refusal would end the agent of all units."""
     return outboxes.plain(message)[: outboxes.MESSAGE_CHARACTERS]
 
 
 def _said(error: BaseException) -> str:
-    """Say in a line what was raised; the log has the rest."""
+    """Describe an error in a line; the log has the traceback."""
     text = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,7 +1,7 @@
-"""What an attempt tells at once: statuses, the workload's version and log lines, whatever comes of its event.
+"""Sends what users see at once, even if the event fails: statuses, the workload's version and log lines.
 
-Handlers do not wait for the server. Of what replaces each other the newest is sent; lines are numbered, so that sending
-them again changes nothing. An attempt has at most 10,000 lines; what it logs beyond them is not kept.
+Handlers do not wait for the server. Only the newest status and version are sent; lines are numbered, so that sending
+them again changes nothing. An attempt has at most 10,000 lines; further lines are dropped.
 """
 
 import asyncio
@@ -21,18 +21,19 @@ from tinkwell.core.unit import limit
 
 logger = logging.getLogger(__name__)
 
-# What handlers log goes to the outbox of the attempt in whose context it is logged.
+# The outbox of the attempt in whose context a handler logs.
 current: ContextVar["Outbox | None"] = ContextVar("tinkwell_charm_outbox", default=None)
 
-# A silent server does not hold an event up for longer: what cannot be told then is lost, and the event is not.
+# How long a silent server may delay the end of an event. Statuses and lines that are not sent by then are lost; the
+# event is not.
 _FLUSH_SECONDS = 10.0
 _BATCH_LINES = 500
-# The server refuses longer ones.
+# The server refuses longer messages.
 MESSAGE_CHARACTERS = 1_000
 
 
 class Outbox:
-    """What one attempt at a unit's event, or at the task `task_id`, has to tell."""
+    """The outbox of one attempt at a unit's event, or at the task `task_id`."""
 
     def __init__(
         self, api: UnitApi, held: Keeper, unit_id: str, *, ordinal: int, attempt: int, task_id: str = ""
@@ -42,7 +43,7 @@ class Outbox:
         self._unit_id = unit_id
         self._ordinal = ordinal
         self._attempt = attempt
-        # Lines of a task are its own, and not the unit's.
+        # Lines of a task go to the log of the task, not of the unit.
         self._task_id = task_id
         self._statuses: dict[str, UnitStatus | str] = {}
         self._lines: deque[UnitLogLine] = deque()
@@ -51,7 +52,7 @@ class Outbox:
         self._loop = asyncio.get_running_loop()
 
     def tell(self, what: str, status: Status | str) -> None:
-        """Tell the `status`, the `application_status` or the `workload_version`, in the place of a former one."""
+        """Set the `status`, the `application_status` or the `workload_version` to send, in place of a former one."""
         if isinstance(status, str):
             self._statuses[what] = plain(status)
         else:
@@ -59,7 +60,7 @@ class Outbox:
         self._has_more.set()
 
     def log(self, level: str, text: str) -> None:
-        """Tell a line; it may come from any thread."""
+        """Add a line, from any thread."""
         self._loop.call_soon_threadsafe(self._add, level, text)
 
     def _add(self, level: str, text: str) -> None:
@@ -74,15 +75,15 @@ class Outbox:
         self._has_more.set()
 
     async def run(self) -> NoReturn:
-        """Send what there is, as it comes, until cancelled."""
+        """Send statuses and lines as they come, until cancelled."""
         while True:
             await self._has_more.wait()
             self._has_more.clear()
             await self._send()
 
     async def flush(self) -> None:
-        """Send the rest, if the server takes it in time."""
-        # What was logged last is on its way through the loop.
+        """Send the rest, if the server accepts it in time."""
+        # The last lines are still waiting in the event loop.
         await asyncio.sleep(0)
         try:
             async with asyncio.timeout(_FLUSH_SECONDS):
@@ -98,7 +99,7 @@ class Outbox:
     async def _tell(
         self, send: Callable[[], Awaitable[None]], kept: dict[str, UnitStatus | str] | deque[UnitLogLine]
     ) -> None:
-        """Send what is kept; what the server does not want is let go of, and nothing else."""
+        """Send the waiting statuses and lines; those that the server refuses are dropped."""
         try:
             await until_answered(send, what="tell statuses and log lines")
         except errors.Error as error:
@@ -138,24 +139,24 @@ class Outbox:
 
 
 class LogHandler(logging.Handler):
-    """Hands what is logged within an attempt to its outbox; what is logged elsewhere is none of its business."""
+    """Passes records that are logged within an attempt to its outbox; other records are ignored."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand on a record."""
+        """Pass on a record."""
         if (outbox := current.get()) is not None:
             level = "ERROR" if record.levelno >= logging.ERROR else record.levelname
             outbox.log(level if level in ("DEBUG", "WARNING", "ERROR") else "INFO", self.format(record))
 
 
 def plain(text: str) -> str:
-    """Return a text that the server takes, with a mark for each character that it does not."""
+    """Return a text that the server accepts, with a mark in place of each character that it refuses."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _refused(error: errors.Error) -> frozenset[str]:
-    """Return which of the statuses it is that the server does not want; none where it is not about one of them."""
+    """Return the statuses that the server has refused; none if the error is not about a status."""
     if isinstance(error, errors.NotLeader):
-        # Who led when it said how its application is may not lead any more; its own status is told.
+        # The unit may have lost the lead since it set the application's status; its own status is still sent.
         return frozenset({"application_status"})
     if isinstance(error, errors.InvalidField):
         return frozenset(each.field.partition(".")[0] for each in error.violations)

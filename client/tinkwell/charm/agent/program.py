@@ -1,4 +1,4 @@
-"""Finding the class of a charm in a file of Python."""
+"""Finds the class of a charm in a Python file."""
 
 import importlib.util
 import inspect
@@ -11,10 +11,10 @@ from tinkwell.charm.charm import Charm
 
 
 def load(target: str) -> type[Charm]:
-    """Import a file and return the charm in it: `web.py:Web`, or `web.py` where it is the only one.
+    """Import a file and return its charm: `web.py:Web`, or `web.py` if it has only one.
 
-    Its folder is where it finds modules from now on. Raises `DeclarationError` where there is no such charm,
-    and whatever the file itself raises.
+    The folder of the file is added to the module path. Raises `DeclarationError` if there is no such charm, and any
+    error of the file itself.
     """
     name, _, attribute = target.partition(":")
     path = Path(name)
@@ -25,7 +25,7 @@ def load(target: str) -> type[Charm]:
 
 
 def _module(path: Path) -> ModuleType:
-    """Import a file as the module that it is called, once."""
+    """Import a file once, as the module of its name."""
     name, file = path.stem, path.resolve()
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__file__", None) == str(file):
@@ -36,7 +36,7 @@ def _module(path: Path) -> ModuleType:
     if (folder := str(file.parent)) not in sys.path:
         sys.path.insert(0, folder)
     module = importlib.util.module_from_spec(spec)
-    # What looks for a class by its module, as dataclasses do, finds it there.
+    # Code that looks up a class by its module, as dataclasses do, needs this entry.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)

@@ -1,1 +1,1 @@
-"""One attempt at one event: what it is given, what its handlers share, and how they are called."""
+"""One attempt at one event: its input, the objects that its handlers share, and the calls of the handlers."""

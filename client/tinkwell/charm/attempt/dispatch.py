@@ -1,9 +1,9 @@
-"""One event, handed to a charm: first what was put off earlier, then the event itself.
+"""Passes an event to a charm: first the deferred events, then the event itself.
 
 Theory of operation. A handler that calls `defer()` leaves a *notice*: the event and the handler's name. An attempt at
 any later event tries each waiting notice once, in their order, and then calls the event's own handlers, in the order in
-which they stand in the class. A notice whose handler defers again keeps its place; else it is consumed. All of this
-lands together with the effects, so an attempt that fails leaves the notices as they were.
+which they stand in the class. A notice whose handler defers again keeps its place; otherwise it is consumed. The
+notices are stored together with the effects, so a failed attempt leaves them as they were.
 
     event 1: defers              notices [1]
     event 2: tries 1, then 2     notices []      consumed in the order 1, 2
@@ -75,7 +75,7 @@ class _RelationFacts(TypedDict):
 
 
 async def dispatch(charm_class: type[Charm], attempt: Attempt, surroundings: Surroundings) -> Effects:
-    """Call all handlers that an attempt is about, and return their effects. What a handler raises goes through."""
+    """Call all handlers of an attempt, and return their effects. Raises the error of a handler."""
     situation = Situation(attempt, surroundings)
     charm = charm_class(situation)
     consumed, waiting = await _drain(charm)
@@ -83,16 +83,16 @@ async def dispatch(charm_class: type[Charm], attempt: Attempt, surroundings: Sur
     deferred: list[Notice] = []
     for name in _handlers(charm_class, attempt.event):
         is_deferred = await _call(charm, name, attempt.event, attempt.ordinal, is_again=False)
-        # One that is equal to a waiting one would have the handler do the same thing twice.
+        # A notice that equals a waiting one would call the handler twice for the same event.
         if is_deferred and (name, said) not in waiting:
             deferred.append(Notice(ordinal=attempt.ordinal, handler=name, event=said))
     return situation.effects(deferred=tuple(deferred), consumed=tuple(consumed))
 
 
 async def run(charm_class: type[Charm], attempt: Attempt, surroundings: Surroundings) -> tuple[Effects, TaskOutcome]:
-    """Run the task of an attempt, and return its effects and its outcome; one that fails leaves no effects.
+    """Run the task of an attempt, and return its effects and its outcome; a failed task has no effects.
 
-    Notices are tried before it, as before an event. What a method raises goes through.
+    Notices are tried before it, as before an event. Raises the error of the method.
     """
     assert attempt.task is not None
     given = attempt.task
@@ -118,7 +118,7 @@ def _failed(why: str, result: str | None = None) -> TaskOutcome:
 
 
 def _written(result: object) -> str | None:
-    """Write a result as JSON, an empty text for none; None for what cannot be one."""
+    """Return a result as JSON text, empty for None; None if it cannot be JSON."""
     if result is None:
         return ""
     try:
@@ -128,7 +128,7 @@ def _written(result: object) -> str | None:
 
 
 async def _drain(charm: Charm) -> tuple[list[Notice], set[tuple[str, str]]]:
-    """Try each notice once; return those that are done, and the handlers and events of those that wait on."""
+    """Try each notice once; return the consumed ones, and the handlers and events of those that still wait."""
     consumed: list[Notice] = []
     waiting: set[tuple[str, str]] = set()
     names = {handler.name for handler in charm.declared.handlers}
@@ -147,7 +147,7 @@ async def _drain(charm: Charm) -> tuple[list[Notice], set[tuple[str, str]]]:
 
 
 def _read(charm: Charm, waiting: Notice) -> UnitEvent | None:
-    """Read what a notice is about; None for what only a newer release knows, which is left to that."""
+    """Read the event of a notice; None if only a newer release knows it, which then handles the notice."""
     try:
         return notice.read(waiting.event)
     except ValueError as error:
@@ -162,7 +162,7 @@ def _handlers(charm_class: type[Charm], event: UnitEvent) -> list[str]:
 
 
 async def _call(charm: Charm, name: str, event: UnitEvent, ordinal: int, *, is_again: bool) -> bool:
-    """Call one handler; return whether it put the event off. Each gets an event of its own."""
+    """Call one handler; return whether it deferred the event. Each handler gets its own event object."""
     made = await _made(charm.situation, event, ordinal=ordinal, is_again=is_again)
     await getattr(charm, name)(made)
     return made.is_deferred
@@ -200,7 +200,7 @@ async def _made(situation: Situation, event: UnitEvent, *, ordinal: int, is_agai
 
 
 async def _remote(situation: Situation, event: UnitEvent, relation: Relation, *, is_again: bool) -> Mapping[str, str]:
-    """Read the bag that an event is about: as it is now, also for one that was put off; nothing where it is gone."""
+    """Read the bag that an event is about, as it is now, even for a deferred event; empty if it is gone."""
     if event.kind not in _READ_REMOTE:
         return {}
     if event.unit == situation.attempt.unit:

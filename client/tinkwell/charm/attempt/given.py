@@ -1,6 +1,6 @@
-"""What an attempt at an event is given, and whom it asks for more.
+"""The input of an attempt at an event, and the calls that it makes.
 
-The agent makes these of what the server grants, `testing` of its model. Nothing here knows either.
+The agent makes these objects from the server's grant, `testing` from its model. This module knows neither.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationGiven:
-    """A relation of the unit. `units` are those that it has with the unit; `own` and `own_application` are bags."""
+    """A relation of the unit. `units` are the remote units in it; `own` and `own_application` are bags."""
 
     number: int
     endpoint: str
@@ -32,10 +32,11 @@ class RelationGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretGiven:
-    """What a unit knows of a secret, by its id, without its content.
+    """A secret as a unit sees it, by its id, without its content.
 
     `owner` is a unit or an application, empty for a user; `is_owned`: the unit may change it. `label` is the owner's
-    for an owner, else the one that the unit has given it. `tracked` is the revision that it reads, 0 for none.
+    label if the unit owns the secret, otherwise this unit's own. `tracked` is the revision that the unit reads, 0 for
+    none.
     """
 
     id: str
@@ -53,7 +54,7 @@ class SecretGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRead:
-    """A revision of a secret with what it holds, which no text shows that is made of this."""
+    """A revision of a secret with its content, which `repr` and `str` leave out."""
 
     id: str
     revision: int
@@ -62,7 +63,7 @@ class SecretRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskGiven:
-    """A task that the unit is to run: an action by its name, with all of its parameters."""
+    """A task for the unit: the name of an action, with all of its parameters."""
 
     id: str
     action: str
@@ -71,10 +72,10 @@ class TaskGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt at one event of one unit, or with `task` at that task, where `event` tells nothing.
+    """One attempt at one event of one unit, or with `task` at that task; `event` has no meaning then.
 
-    `storages` gives the folder of each by its name, such as `data/0`.
-    `term` is the application's; under it the leader writes the application's bags and secrets.
+    `storages` has the folder of each storage by its name, such as `data/0`. `term` is that of the application's leader,
+    who writes the application's bags and secrets under it.
     """
 
     unit: str
@@ -94,11 +95,11 @@ class Attempt:
 
 
 class Surroundings(Protocol):
-    """Whom an attempt asks, and whom it tells what is to be known at once, even if it fails."""
+    """The calls of an attempt: reads, and the statuses and lines that users see at once, even if the attempt fails."""
 
     @property
     def is_leader(self) -> bool:
-        """Whether the unit leads its application, and will for a while."""
+        """Whether the unit leads its application, and will lead for a while."""
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
         """Return the bag of a unit, such as `pg/0`, or of an application."""
@@ -107,16 +108,16 @@ class Surroundings(Protocol):
         """Return a revision of a secret by its id, 0 for the newest. Raises `SecretMissing`."""
 
     def log_task(self, text: str) -> None:
-        """Tell a line of the task that runs."""
+        """Add a line to the log of the running task."""
 
     def now(self) -> datetime:
-        """Return the time, as expiries are counted."""
+        """Return the time by which expiries are computed."""
 
     def set_status(self, status: Status) -> None:
         """Show people a status."""
 
     def set_application_status(self, status: Status) -> None:
-        """Show people a status of the application; only asked for a leader."""
+        """Show people a status of the application; only called for a leader."""
 
     def set_workload_version(self, version: str) -> None:
-        """Show people the version of what the charm runs."""
+        """Show people the version of the workload."""

@@ -1,4 +1,4 @@
-"""All that a charm is given for one event, and what its handlers make of it."""
+"""The data and objects that a charm gets for one event, and the changes of its handlers."""
 
 from collections.abc import Collection, Mapping
 
@@ -14,7 +14,7 @@ from tinkwell.core.unit.kinds import EventKind, Owner
 
 
 class Situation:
-    """The objects that handlers of one event share, and what they have changed. `wanted_storages` is an effect."""
+    """The objects that the handlers of one event share, and their changes. `wanted_storages` is an effect."""
 
     def __init__(self, attempt: Attempt, surroundings: Surroundings) -> None:
         self.attempt = attempt
@@ -40,32 +40,32 @@ class Situation:
         return self.attempt.unit.partition("/")[0]
 
     def relation(self, number: int, *, endpoint: str = "", application: str = "") -> Relation:
-        """Return a relation; where the unit has none of that number, one that is not active."""
+        """Return a relation; an inactive one if the unit has none of that number."""
         if (found := self._relations.get(number)) is not None:
             return found
         given = RelationGiven(number=number, endpoint=endpoint, application=application, is_peer=False)
         return self._relation(given, is_active=False)
 
     def storage(self, wanted: str) -> Instance:
-        """Return a storage by its name; one without a folder where the unit does not have it any more."""
+        """Return a storage by its name; one without a folder if the unit no longer has it."""
         return Instance(wanted, self.attempt.storages.get(wanted))
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
-        """Read a bag, once in an attempt."""
+        """Read a bag, from the server only once in an attempt."""
         if (relation, owner) not in self._bags:
             self._bags[relation, owner] = await self.surroundings.read_bag(relation, owner)
         return self._bags[relation, owner]
 
     def open_port(self, number: int, protocol: str) -> None:
-        """Have a port among those that the unit has opened."""
+        """Add a port to the open ports of the unit."""
         self._ports.add(_port(number, protocol))
 
     def close_port(self, number: int, protocol: str) -> None:
-        """Have a port among them no more."""
+        """Remove a port from the open ports of the unit."""
         self._ports.discard(_port(number, protocol))
 
     def effects(self, *, deferred: tuple[Notice, ...], consumed: tuple[Notice, ...]) -> Effects:
-        """Return all effects, with what became of notices."""
+        """Return all effects, with the new and the consumed notices."""
         bags = [
             BagEdit(relation=number, owner=owner, edits=edits)
             for number, relation in sorted(self._relations.items())

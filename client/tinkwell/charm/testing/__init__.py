@@ -1,4 +1,4 @@
-"""Tries charms without a server: the same rules give their units the same events."""
+"""Tests charms without a server: the same rules as on the server give their units events."""
 
 from tinkwell.charm.testing.model import Model, TaskResult
 

@@ -1,4 +1,4 @@
-"""A model of a namespace in which charms run for real, and everything around them in memory.
+"""A model of a namespace: real charms run in it, and everything around them is in memory.
 
 async def test_web_gets_its_database() -> None:
     model = Model()
@@ -47,24 +47,24 @@ from tinkwell.core.unit.world import Role, World
 from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonValue
 
-# A model that has had so many events for one call of `settle` is one that never comes to rest.
+# A model that has more events in one call of `settle` never settles.
 _MOST_EVENTS = 100_000
 _STATUSES = {each.name: each for each in (Active, Waiting, Blocked, Maintenance)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Handled:
-    """An attempt whose handlers have ended, and which is not committed yet."""
+    """An attempt whose handlers have ended, and that is not committed yet."""
 
     effects: Effects
     is_killed: bool
-    # How a task has ended, None for an event.
+    # The outcome of a task, None for an event.
     task: TaskOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What came of a task: `result` is what the action has returned, `log` what it has told."""
+    """The outcome of a task: `result` is the return value of the action, `log` its log lines."""
 
     state: TaskState
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class TaskResult:
 
 
 class _Clock:
-    """The time of a model. It is an object of its own, so that a model is gone with the last reference to it."""
+    """The time of a model. It is a separate object, so that Python frees a model with the last reference to it."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -84,9 +84,9 @@ class _Clock:
 
 
 class Model:
-    """Applications of charms, related, scaled and broken.
+    """A namespace with applications, units and relations.
 
-    Times do not pass by themselves: see `tick`, `advance` and `settle`.
+    Time does not pass by itself: see `tick`, `advance` and `settle`.
     """
 
     def __init__(self, *, profile: Profile = Profile.LITERAL) -> None:
@@ -104,19 +104,19 @@ class Model:
         self._folder = Path(tempfile.mkdtemp(prefix="tinkwell-model-"))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
-    # What operators do.
+    # The actions of operators.
 
     def deploy(
         self, charm_class: type[Charm], *, units: int = 1, name: str = "", config: Mapping[str, object] | None = None
     ) -> tuple[str, ...]:
-        """Make an application, called as its charm if no name is given, and return the names of its units."""
+        """Deploy an application, by default under the name of its charm, and return the names of its units."""
         charm = self._charm(charm_class)
         checked = options_of.edit(self._options[charm.digest], {}, _json(config or {}), field="config")
         profile = charm_class.declared.profile or self._profile
         return tuple(self._world.deploy(name or charm.name, charm, units, profile=profile, config=checked))
 
     def scale(self, application: str, units: int) -> tuple[str, ...]:
-        """Add units, or remove those with the highest numbers, and return the names of all that stay."""
+        """Add units, or remove those with the highest numbers, and return the names of the remaining units."""
         living = self.units(application)
         if units > len(living):
             self._world.add_units(application, units - len(living))
@@ -125,25 +125,25 @@ class Model:
         return self.units(application)[:units]
 
     def remove_unit(self, unit: str, *, force: bool = False) -> None:
-        """Have a unit go; with `force` it is gone at once, without its teardown."""
+        """Remove a unit; with `force` at once, without its teardown."""
         self._world.remove_unit(unit, is_forced=force)
         if force:
             self._handled.pop(unit, None)
 
     def remove(self, application: str) -> None:
-        """Have an application go, with its units and relations."""
+        """Remove an application, with its units and relations."""
         self._world.remove_application(application)
 
     def relate(self, one: str, other: str) -> int:
-        """Join two endpoints, such as `web:db` and `pg:db`, and return the number of their relation."""
+        """Relate two endpoints, such as `web:db` and `pg:db`, and return the number of their relation."""
         return self._world.relate(one, other)
 
     def unrelate(self, relation: int) -> None:
-        """Have a relation go; both sides hear of it."""
+        """Remove a relation; units on both sides get the events."""
         self._world.unrelate(relation)
 
     def set_config(self, application: str, config: Mapping[str, object]) -> None:
-        """Set options; None gives one its default again."""
+        """Set options; None resets an option to its default."""
         found = self._world.applications[application]
         edited = options_of.edit(self._options[found.charm.digest], found.config, _json(config), field="config")
         self._world.set_config(application, {each: edited.get(each) for each in config})
@@ -153,21 +153,21 @@ class Model:
         self._world.refresh(application, self._charm(charm_class))
 
     def request(self, unit: str, kind: EventKind) -> None:
-        """Ask for `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
+        """Send a unit `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
         self._world.request(unit, kind)
 
     def tick(self, unit: str) -> None:
-        """Have `update-status` be due."""
+        """Make `update-status` due."""
         self._world.tick(unit)
 
     def advance(self, time: timedelta) -> None:
-        """Have time pass: secrets are rotated, and expire."""
+        """Let time pass: secrets may need rotation, and may expire."""
         self._clock.now += time
 
     async def run(self, unit: str, action: str, /, **parameters: Any) -> TaskResult:
-        """Ask a unit for an action, settle, and return what came of it; one that fails is no error here.
+        """Run an action on a unit, settle, and return the outcome; a failed action raises no error.
 
-        Raises `InvalidField` for an action or for parameters that its charm does not have, as the server does.
+        Raises `InvalidField` for an action or parameters that the charm does not have, as the server does.
         """
         digest = self._world.applications[unit.partition("/")[0]].charm.digest
         declared = actions.find(self._actions[digest], action, field="action")
@@ -179,10 +179,10 @@ class Model:
         ended = self._world.tasks[task]
         return TaskResult(ended.state, json.loads(ended.result or "{}"), ended.message, self._told.pop(task, ()))
 
-    # What people and tests do with secrets, which are named as charms name them.
+    # The actions of people and tests on secrets, which are named as charms name them.
 
     def add_secret(self, content: Mapping[str, str], *, label: str = "") -> str:
-        """Make a user's secret, and return its name."""
+        """Create a user's secret, and return its name."""
         made = secret_rules.new_id(secrets.token_bytes(secret_rules.ID_BYTES))
         self._world.create_secret(made, secret_rules.parse_content("content", content), label=label)
         return secret_rules.uri(made)
@@ -197,39 +197,39 @@ class Model:
         self._world.grant_secret(secret_rules.parse_uri("secret", secret), application)
 
     def secrets(self, owner: str = "") -> tuple[str, ...]:
-        """Return the names of the secrets of a unit or of an application, or with an empty owner those of users."""
+        """Return the names of the secrets of a unit or an application, or with an empty owner those of users."""
         return tuple(secret_rules.uri(each.name) for each in self._world.secrets.values() if each.owner == owner)
 
     def reveal(self, secret: str, *, revision: int = 0) -> Mapping[str, str]:
-        """Return what a secret holds in a revision, 0 for the newest one. Raises `KeyError`."""
+        """Return the content of a secret in a revision, 0 for the newest. Raises `KeyError`."""
         found = self._world.secrets[secret_rules.parse_uri("secret", secret)]
         return dict(found.revisions[revision or found.latest].content)
 
     def revisions(self, secret: str) -> tuple[int, ...]:
-        """Return the revisions that there are of a secret; none where it is removed."""
+        """Return the existing revisions of a secret; none if it is removed."""
         found = self._world.secrets.get(secret_rules.parse_uri("secret", secret))
         return tuple(sorted(found.revisions)) if found is not None else ()
 
-    # What goes wrong.
+    # Faults.
 
     def fail_next(self, unit: str, *, times: int = 1) -> None:
-        """Have the next attempt of a unit fail before a handler is called; it is tried again, but for a task."""
+        """Make the next attempt of a unit fail before a handler is called. An event is tried again, a task is not."""
         self._failures[unit] += times
 
     def kill(self, unit: str) -> None:
-        """Have the agent of a unit die in its next attempt, after the handlers.
+        """Make the agent of a unit die in its next attempt, after the handlers.
 
-        Those of an event are called again then; a task has failed, and is not run again.
+        The handlers of an event are then called again; a task fails, and is not run again.
         """
         self._kills[unit] += 1
 
-    # What comes of it.
+    # Results.
 
     async def settle(self, *, seed: int = 0) -> None:
-        """Have all units run their events until nothing is due; `seed` says in which order units take turns.
+        """Let all units run their events until nothing is due; `seed` determines the order in which units take turns.
 
-        What a handler raises goes through, with a note of the event. That event has failed then, and the next call
-        tries it again.
+        Raises the error of a handler, with a note of the event. That event has failed then, and the next call tries it
+        again.
         """
         draw = random.Random(seed)  # noqa: S311 - orders are tried, nothing is kept secret
         for _ in range(_MOST_EVENTS):
@@ -243,7 +243,7 @@ class Model:
         raise AssertionError(f"the model does not settle; {unit} always has another event")
 
     def units(self, application: str) -> tuple[str, ...]:
-        """Return the names of units that are not removed, by number."""
+        """Return the names of the existing units, by number."""
         found = [
             each.name
             for each in self._world.units.values()
@@ -252,16 +252,16 @@ class Model:
         return tuple(sorted(found, key=names.order))
 
     def events(self, unit: str) -> list[str]:
-        """Return what a unit was told, such as `install` and `db-relation-joined pg/0`; also once it is gone."""
+        """Return the events of a unit, such as `install` and `db-relation-joined pg/0`; also of a removed unit."""
         return [_told(each.event) for each in self._world.stream(unit) if each.state is EventState.COMMITTED]
 
     def status(self, unit: str) -> Status | None:
-        """Return what a unit says of itself; None if it never did."""
+        """Return the status that a unit has set; None if it has set none."""
         name, message = self._world.units[unit].status
         return _STATUSES[name](message) if name in _STATUSES else None
 
     def state(self, unit: str) -> Mapping[str, str]:
-        """Return what the charm remembers about a unit."""
+        """Return the charm's state of a unit."""
         return dict(self._world.units[unit].state)
 
     def bag(self, relation: int, owner: str) -> Mapping[str, str]:
@@ -269,24 +269,24 @@ class Model:
         return dict(self._world.bag(relation, owner))
 
     def storage(self, unit: str, name: str) -> Path:
-        """Return the folder of the first storage that a unit has of a name, such as `data`. Raises `KeyError`."""
+        """Return the folder of a unit's first storage of a name, such as `data`. Raises `KeyError`."""
         found = [each for each, of in self._world.storages.items() if of.unit == unit and of.kind == name]
         if not found:
             raise KeyError(f"{unit} has no storage {name}")
         return self._folder / min(found, key=names.order)
 
     def deferred(self, unit: str) -> list[str]:
-        """Return the events that a unit has put off, in order, as `events` has them."""
+        """Return the deferred events of a unit, in order, as `events` names them."""
         return [_told(notice.read(each.event)) for each in self._world.units[unit].notices]
 
     def leader(self, application: str) -> str:
-        """Return the name of the unit that leads; empty where none does."""
+        """Return the name of the unit that leads; empty if none does."""
         return self._world.applications[application].leader
 
     def check(self) -> None:
-        """Hold all that has happened to the promises about the order of events; raises AssertionError with what broke.
+        """Check the promises about the order of events; raises AssertionError with the broken ones.
 
-        A charm cannot break them. It is there to show that what a test did was legal as well.
+        A charm cannot break them. The check shows that the calls of the test were legal as well.
         """
         violations = self._world.check(is_at_rest=not any(map(self._has_turn, self._turns())))
         assert not violations, "\n".join(str(each) for each in violations)
@@ -303,7 +303,7 @@ class Model:
         return bool(resolve.next_task(self._world.ledger(unit), self._world.view(unit)))
 
     async def _turn(self, unit: str) -> None:
-        """Run the handlers of a unit's event, or commit what they have done; others have turns in between."""
+        """Run the handlers of a unit's event, or commit their effects; other units have turns in between."""
         if (handled := self._handled.pop(unit, None)) is not None:
             self._commit(unit, handled)
         elif (task := self._world.grant_task(unit)) is not None:
@@ -331,7 +331,7 @@ class Model:
         self._handled[unit] = _Handled(effects, is_killed)
 
     async def _run_task(self, task: worlds.Task) -> None:
-        """Run an action; what it raises is why its task has failed, as it is for people."""
+        """Run an action; its error becomes the failure of the task, as on a server."""
         unit = task.unit
         if self._failures[unit]:
             self._failures[unit] -= 1
@@ -342,7 +342,7 @@ class Model:
         modelled = surroundings.Modelled(self._world, given, self._clock.read)
         try:
             effects, outcome = await dispatching.run(self._classes[digest], given, modelled)
-        except Exception as error:  # whatever an action raises fails its task, and nothing else
+        except Exception as error:  # any error of an action fails only its task
             modelled.log += traceback.format_exc().splitlines()
             effects, outcome = NO_EFFECTS, _failed(f"{type(error).__name__}: {error}")
         self._told[task.id] = tuple(modelled.log)
@@ -360,7 +360,7 @@ class Model:
             else:
                 self._world.commit_task(unit, handled.task, handled.effects)
         except errors.NotLeader:
-            return  # its term ended meanwhile, and all of it is tried again, but a task
+            return  # its term has ended meanwhile: an event is tried again, a task is not
         for each in handled.effects.storages:
             for _ in range(each.count):
                 self._world.add_storage(unit, each.storage)

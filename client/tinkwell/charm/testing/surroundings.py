@@ -1,4 +1,4 @@
-"""What a model gives an attempt, and what the attempt asks of it."""
+"""Makes attempts from a model, and answers their calls."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from tinkwell.core.unit.world import World
 from tinkwell.core.unit.world.state import Running, Task
 from tinkwell.core.value.document import JsonValue, dump_json
 
-# A task is no event; nothing looks at this one.
+# The event of an attempt at a task, which nothing reads.
 _NO_EVENT = UnitEvent(kind=EventKind.UPDATE_STATUS)
 
 
@@ -35,7 +35,7 @@ class Modelled:
         self._term = given.term
         self._given = given
         self._clock = clock
-        # What the task has told.
+        # The log of the task.
         self.log: list[str] = []
 
     @property
@@ -45,7 +45,7 @@ class Modelled:
         return view.leads and view.term == self._term
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
-        """Return a bag. Raises `NotReadable` for one that is none of the unit's business."""
+        """Return a bag. Raises `NotReadable` if the unit may not read it."""
         for each in self._given.relations:
             if each.number == relation:
                 readable = {*each.units, each.application, self._given.event.unit, self._unit}
@@ -62,7 +62,7 @@ class Modelled:
         return SecretRead(id=secret, revision=number, content=dict(found.revisions[number].content))
 
     def log_task(self, text: str) -> None:
-        """Take a line of the task that runs."""
+        """Add a line to the log of the running task."""
         self.log.append(text)
 
     def now(self) -> datetime:
@@ -74,7 +74,7 @@ class Modelled:
         self._world.set_status(self._unit, status.name, status.message)
 
     def set_application_status(self, status: Status) -> None:
-        """Take a status of the application, which the model does not keep."""
+        """Ignore a status of the application, which the model does not keep."""
 
     def set_workload_version(self, version: str) -> None:
         """Show a version."""
@@ -82,14 +82,14 @@ class Modelled:
 
 
 def attempt(world: World, running: Running, options: Mapping[str, Option], folder: Path) -> Attempt:
-    """Return what a charm with these options is given for an event that runs; storages are below `folder`."""
+    """Return the attempt at a running event, for a charm with these options; storages are below `folder`."""
     given = _given(world, running.unit, running.event, options, folder)
     reason = running.reason.value if running.reason else ""
     return replace(given, ordinal=running.ordinal, attempt=running.attempt, reason=reason)
 
 
 def task_attempt(world: World, task: Task, options: Mapping[str, Option], folder: Path) -> Attempt:
-    """Return what a charm is given for a task that runs, as `attempt` does."""
+    """Return the attempt at a running task, as `attempt` does."""
     given = _given(world, task.unit, _NO_EVENT, options, folder)
     return replace(given, task=TaskGiven(id=task.id, action=task.name, parameters=_plain(task.parameters)))
 
@@ -132,7 +132,7 @@ def _secret(world: World, unit: str, secret: str, *, is_owned: bool) -> SecretGi
 
 
 def _plain(value: JsonValue) -> Any:
-    """Give a JSON value as `json` reads it, which is how agents are sent it."""
+    """Return a JSON value as `json` reads it, because agents get it so."""
     return json.loads(dump_json(value))
 
 
@@ -150,7 +150,7 @@ def _is_in(world: World, relation: RelationView, unit: str, event: UnitEvent) ->
 def _relation(world: World, relation: RelationView, view: View) -> RelationGiven:
     told = world.ledger(view.unit).relations.get(relation.number)
     known = told.members if told is not None else {}
-    # Of its siblings a unit sees those that it was told of.
+    # A unit sees those of its peers that it was told of.
     seen = [
         unit
         for unit, member in relation.members.items()

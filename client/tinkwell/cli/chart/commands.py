@@ -1,4 +1,4 @@
-"""`tinkwell chart`: the charts that a server has; what needs none comes with the provisioner, as entry points."""
+"""`tinkwell chart`: the charts of a server. The provisioner adds the commands that need no server, by entry points."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,14 +11,14 @@ from tinkwell.cli.shell import command, option, output, session
 if TYPE_CHECKING:
     from tinkwell.client import Chart, Client
 
-# What the provisioner's commands need, and nothing else does.
+# The modules that only the provisioner's commands need.
 _NEEDS = ("jinja2", "networkx", "semantic_version")
 _HEADER = ("NAME", "VERSION", "APP VERSION", "SIZE", "CREATED", "DIGEST")
 
 
 @click.group(cls=command.OpenGroup, entry_point_group="tinkwell.commands.chart", needs=_NEEDS)
 def chart() -> None:
-    """Charts: what releases are made of, and what is wrong with them."""
+    """Charts: upload, list and check what releases are made of."""
 
 
 @chart.command()
@@ -26,9 +26,9 @@ def chart() -> None:
 @option.object_format
 @session.connected
 async def push(client: "Client", path: Path, output_format: output.Format) -> None:
-    """Upload a chart, a folder or an archive; a release can then be made of it by its digest.
+    """Upload a chart, a folder or an archive, so that it can be installed by its digest.
 
-    `tinkwell release install` uploads its chart itself. One that no release is made of goes after a day.
+    `tinkwell release install` uploads its chart itself. The server deletes a chart after a day if no release uses it.
     """
     from tinkwell.client import errors  # gRPC costs start-up time, see main
     from tinkwell.core.release.chart import place
@@ -50,7 +50,7 @@ async def push(client: "Client", path: Path, output_format: output.Format) -> No
 @option.object_format
 @session.connected
 async def list_(client: "Client", name: str, output_format: output.Format) -> None:
-    """List the charts that the server has, by name, and newest first."""
+    """List the charts on the server, by name, then newest first."""
     found = [each async for each in client.releases.charts(name)]
     if output_format is output.Format.TABLE:
         output.table(_HEADER, map(_row, found))

@@ -1,7 +1,7 @@
-"""Reading what users wrote: JSON, JSON lines or YAML, from files or standard input, and saying where it is wrong.
+"""Reads JSON, JSON lines and YAML of users, from files or standard input, and finds the places of mistakes.
 
-An error of the server names a field, such as `network.interfaces[0].dhcp.mac`; its user has a file. `Part.explain`
-turns the one into the other: `machines.yaml:12:9: network.interfaces[0].dhcp.mac: …`.
+An error of the server names a field, such as `network.interfaces[0].dhcp.mac`. `Part.explain` adds the place in the
+user's file: `machines.yaml:12:9: network.interfaces[0].dhcp.mac: …`.
 """
 
 import functools
@@ -32,7 +32,7 @@ class Source:
     text: str
 
     def explain(self, violations: Iterable[errors.Violation]) -> failure.Failure:
-        """Say where in this text each violation is, as far as its description tells."""
+        """Name the place of each violation in this text, if its description has one."""
         return failure.Failure(*(self._sentence(violation) for violation in violations))
 
     def _sentence(self, violation: errors.Violation) -> str:
@@ -50,16 +50,16 @@ class Part:
     source: Source
     value: document.JsonValue
     locate: Callable[[position.Path], position.Position]
-    # What the file calls a field; it may have other names than the value that was made of it.
+    # Returns the file's name for a field; the file may use other names than the value that was made from it.
     written: Callable[[str], str] = str
 
     @property
     def place(self) -> str:
-        """Where the value begins, such as `machines.yaml:12:3`."""
+        """The place at which the value begins, such as `machines.yaml:12:3`."""
         return f"{self.source.name}:{self.locate(())}"
 
     def explain(self, violations: Iterable[errors.Violation]) -> failure.Failure:
-        """Say where in the file each violation is."""
+        """Name the place of each violation in the file."""
         return failure.Failure(*(self._sentence(violation) for violation in violations))
 
     def _sentence(self, violation: errors.Violation) -> str:
@@ -69,7 +69,7 @@ class Part:
 
 
 def expand(path: str) -> list[str]:
-    """Give the files that a path means: itself, or the JSON and YAML files in a folder in the order of their names."""
+    """Return the files of a path: the path itself, or the JSON and YAML files in a folder, by name."""
     if path == "-" or not Path(path).is_dir():
         return [path]
     try:
@@ -84,7 +84,7 @@ def expand(path: str) -> list[str]:
 
 
 def read(path: str, *, max_bytes: int = MAX_FILE_BYTES) -> Source:
-    """Read a file, or standard input for `-`; raises `Failure` for one that cannot be read, is too big or not UTF-8."""
+    """Read a file, or standard input for `-`; raises `Failure` if it cannot be read, is too big or not UTF-8."""
     name = "standard input" if path == "-" else path
     try:
         content = _read_bytes(path, max_bytes + 1)
@@ -101,7 +101,7 @@ def read(path: str, *, max_bytes: int = MAX_FILE_BYTES) -> Source:
 
 
 def parts(source: Source) -> Iterator[Part]:
-    """Iterate over the values of a source; the items of a list count one by one. Raises `Failure` with the place."""
+    """Iterate over the values of a source; a list counts as its items. Raises `Failure` with the place of a mistake."""
     try:
         for part in _json_parts(source) if _is_json(source) else _yaml_parts(source):
             yield from _items(part)
@@ -110,7 +110,7 @@ def parts(source: Source) -> Iterator[Part]:
 
 
 def objects(part: Part) -> Iterator[Part]:
-    """Iterate over the items of a list as kubectl prints it; any other value comes as it is."""
+    """Iterate over the items of a list as kubectl prints it; any other value is returned as it is."""
     items = kubernetes.items(part.value)
     if items is None:
         yield part
@@ -150,7 +150,7 @@ def _yaml_parts(source: Source) -> Iterator[Part]:
 
     for node in yaml_node.documents(source.text):
         value = yaml_node.value_of(node)
-        # Programs that write files end each document, the last one too, with the mark that begins the next.
+        # Programs may write the separator of documents also after the last one, which leaves an empty document.
         if value is not None:
             yield Part(source, value, functools.partial(yaml_node.locate, node))
 

@@ -1,4 +1,4 @@
-"""`tinkwell events`: everything that happens, in one order."""
+"""`tinkwell events`: watch the log of events, and publish to it."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=command.Group)
 def events() -> None:
-    """The log of everything that happens."""
+    """Watch the log of all changes, and record events of your own."""
 
 
 @events.command()
@@ -32,10 +32,10 @@ def events() -> None:
 async def watch(
     client: "Client", resource_types: tuple[ResourceType, ...], resource_id: str | None, wanted: watching.Wanted
 ) -> None:
-    """Show events as they happen, first those of the last 5 minutes.
+    """Show events as they happen, beginning with those of the last 5 minutes.
 
-    The conditions are combined with "and". It goes on after lost connections, and ends with exit code 0 after --count
-    events, after an --until event, on Ctrl-C, on SIGTERM, and when its reader is gone.
+    An event is shown if it meets all conditions. The watch reconnects after a lost connection. It ends with exit code 0
+    after --count events, after an --until event, on Ctrl-C, on SIGTERM, and when the reader of its output is gone.
     """
     if resource_id and not resource_types:
         raise click.UsageError("--resource-id needs a --resource-type")
@@ -44,8 +44,8 @@ async def watch(
 
 @events.command()
 @click.argument("name")
-@click.option("--resource-id", metavar="ID", default="", help="What the event is about (UUID).")
-@click.option("--data", type=option.JsonObject(), help="What to say, as a JSON object.")
+@click.option("--resource-id", metavar="ID", default="", help="The id of the resource that the event is about (UUID).")
+@click.option("--data", type=option.JsonObject(), help="The data of the event, as a JSON object.")
 @option.object_format
 @session.connected
 async def publish(

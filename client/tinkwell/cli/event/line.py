@@ -21,7 +21,7 @@ _ID_WIDTH = 36
 
 
 def format_event(event: "Event") -> str:
-    """Give time, revision, type, resource and what it is about; columns stand below each other."""
+    """Return time, revision, type, resource and summary, in aligned columns."""
     columns = (
         output.moment(event.created_at, digits=3),
         f"{event.revision:>7}",
@@ -34,7 +34,7 @@ def format_event(event: "Event") -> str:
 
 
 def summary(event: "Event") -> str:
-    """Say in a few words what the event is about."""
+    """Summarise the event in a few words."""
     if event.resource_type is ResourceType.CUSTOM:
         text = f"{event.name} {_compact(event.data)}" if event.data else event.name
     elif event.resource_type is ResourceType.HARDWARE:
@@ -111,7 +111,7 @@ def _words(data: Mapping[str, Any], *keys: str) -> str:
 
 
 def format_cause(cause: Mapping[str, Any]) -> str:
-    """Say why a workflow ended: the reason, the action during which it happened, the message, and what recovers it."""
+    """Say why a workflow ended: the reason, the action at which it ended, the message, and the recovering workflow."""
     if "reason" not in cause:
         return format_pairs(cause)
     action = f" in {cause.get('task_name', '')}/{cause['action_name']}" if cause.get("action_name") else ""
@@ -140,7 +140,7 @@ def _action(data: Mapping[str, Any]) -> str:
 
 
 def _pause(data: Mapping[str, Any]) -> str:
-    """Say how long the action waited for another attempt when this happened; empty when it did not."""
+    """Say how long the action waited for its next attempt at the time of the event; empty if it did not wait."""
     with contextlib.suppress(KeyError, TypeError, ValueError):
         return attempt.until(datetime.fromisoformat(data["retry_at"]), datetime.fromisoformat(data["updated_at"]))
     return ""
@@ -220,7 +220,7 @@ def _name(data: Mapping[str, Any]) -> str:
 
 
 def _object(data: object, key: str) -> Mapping[str, Any]:
-    # A line for people is no reason to end a watch, whatever the data of an event looks like.
+    # Unexpected data of an event must not end a watch.
     found = data.get(key) if isinstance(data, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 

@@ -1,4 +1,4 @@
-"""What all watches share: which events, from where, until when, and how each is written."""
+"""The options of all watches: which events, from where, until when, and how to write them."""
 
 import dataclasses
 import functools
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tinkwell.client import Event, Watch, errors
 
 _OPTIONS = (
-    click.option("--since", type=duration.Duration(), help="Begin so long ago, such as 30s, 5m or 2d. [default: 5m]"),
+    click.option("--since", type=duration.Duration(), help="Begin this long ago, such as 30s, 5m or 2d. [default: 5m]"),
     click.option("--from-revision", type=click.IntRange(min=0), metavar="N", help="Begin with this revision."),
     click.option("--now", is_flag=True, help="Begin with the next event."),
     click.option(
@@ -26,7 +26,7 @@ _OPTIONS = (
     click.option(
         "--name", "names", multiple=True, help="Only events of this name, such as rack.door_opened. Repeatable."
     ),
-    click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after so many events."),
+    click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after this many events."),
     click.option(
         "--until", type=option.Member(EventType), multiple=True, help="End after an event of this type. Repeatable."
     ),
@@ -61,12 +61,12 @@ class Wanted:
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing was said about which events, or how they are written."""
+        """Whether no option was given."""
         chosen = (self.since, self.from_revision, self.now, self.event_types, self.names, self.count, self.until)
         return self.output_format is output.Format.TABLE and chosen == (None, None, False, (), (), None, ())
 
     def selection(self) -> dict[str, Any]:
-        """Give the arguments for the client's `watch`."""
+        """Return the arguments for the client's `watch`."""
         return {
             "since": self.since,
             "from_revision": self.from_revision,
@@ -76,12 +76,12 @@ class Wanted:
         }
 
     def ends_after(self, event: "Event", seen: int) -> bool:
-        """Whether the event, the `seen`th one, is the last one wanted."""
+        """Whether the event, number `seen`, is the last wanted one."""
         return seen == self.count or event.event_type in self.until
 
 
 def options(command: Callable[..., object]) -> Callable[..., object]:
-    """Add the options of a watch to a command, which is given their values as `wanted`."""
+    """Add the options of a watch to a command, which gets their values as `wanted`."""
 
     @functools.wraps(command)
     def with_wanted(*args: Any, **kwargs: Any) -> object:
@@ -101,7 +101,7 @@ async def follow(
     resource_id: str | None,
     resource_types: Sequence[ResourceType] = (),
 ) -> None:
-    """Open a service's watch, and write its events until the last one wanted."""
+    """Open a service's watch, and write its events until the last wanted one."""
     line = _Line()
     watch = open_watch(
         **wanted.selection(),
@@ -131,7 +131,7 @@ def write(event: "Event", chosen: output.Format) -> None:
 
 
 class _Line:
-    """Tells the user, once each time, that the connection is there, lost, or back."""
+    """Tells the user once when the connection is made, lost, or made again."""
 
     def __init__(self) -> None:
         self._is_lost = False
@@ -140,12 +140,12 @@ class _Line:
         if self._is_lost:
             output.note("The connection is back.")
         elif sys.stderr.isatty() and sys.stdout.isatty():
-            # Silence on a terminal could mean that nothing happens, or that nothing works.
+            # Without a note, silence could mean that nothing happens, or that nothing works.
             output.note("Watching; Ctrl-C ends it.", is_dim=True)
         self._is_lost = False
 
     def is_down(self, watch: "Watch", error: "errors.Error", delay_seconds: float) -> None:
-        """Give up where there never was a connection; a watch that has begun goes on as soon as it can."""
+        """Give up if there never was a connection; a watch that was live goes on."""
         if not watch.history_id:
             raise error
         if not self._is_lost:

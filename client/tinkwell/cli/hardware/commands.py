@@ -24,7 +24,7 @@ _KINDS = (("id", value.parse_uuid), ("mac", value.parse_mac), ("ip", value.parse
 
 
 class Key(NamedTuple):
-    """What a machine is looked for by: `id`, `mac` or `ip`, and its value."""
+    """The key of a machine: `id`, `mac` or `ip`, and its value."""
 
     kind: str
     text: str
@@ -49,7 +49,7 @@ class KeyType(click.ParamType[Key]):
 
 @click.group(cls=command.Group)
 def hardware() -> None:
-    """Machines: what they are, and how they boot."""
+    """Machines: their addresses, metadata and boot settings."""
 
 
 @hardware.command()
@@ -60,14 +60,14 @@ def hardware() -> None:
 async def push(
     client: "Client", files: tuple[str, ...], more_files: tuple[str, ...], output_format: output.Format
 ) -> None:
-    """Create machines or replace them, and print the id, version and revision of each.
+    """Create or replace machines, and print the id, version and revision of each.
 
     FILE holds one machine, a list of machines, or one after another (JSON lines, YAML documents), as JSON or YAML;
-    FOLDER holds such files; - is standard input, which is also read where no FILE is given. All is read before the
-    first machine is pushed. The first one that is refused ends it; those before it are stored.
+    FOLDER holds such files; - is standard input, which is also read where no FILE is given. All input is read before
+    the first machine is pushed. The first machine that the server refuses ends the command; those before it are stored.
 
-    Tinkerbell's files of kind: Hardware are read, too, and so are lists of them, as kubectl get hardware -o yaml prints
-    them. docs/how-to/tinkerbell-files.md says what becomes of each field.
+    Tinkerbell's files of kind: Hardware are accepted, too, and lists of them, as kubectl get hardware -o yaml prints
+    them. docs/how-to/tinkerbell-files.md says how each field is converted.
 
     More than 100 machines are pushed by one call, and one line (with -o json or yaml one object) says how many there
     are, how many changed, and the last revision. For thousands of machines take JSON, which is read far faster than
@@ -109,19 +109,19 @@ async def list_(client: "Client", output_format: output.Format) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @session.connected
 async def delete(client: "Client", ids: tuple[str, ...]) -> None:
-    """Delete machines. One that does not exist is told of at the end, and does not keep the others."""
+    """Delete machines. Those that do not exist are reported at the end; the others are deleted."""
     await several.delete(ids, lambda machine_id: client.hardware.delete(machine_id))
 
 
 @hardware.command("phone-home")
 @click.argument("machine", type=KeyType(), metavar="ID|MAC|IP")
-@click.option("--data", type=option.JsonObject(), help="What the machine says, as a JSON object.")
+@click.option("--data", type=option.JsonObject(), help="The machine's message, as a JSON object.")
 @option.object_format
 @session.connected
 async def phone_home(
     client: "Client", machine: Key, data: document.JsonObject | None, output_format: output.Format
 ) -> None:
-    """Record that a machine announced itself; watchers get a HARDWARE_PHONE_HOME event."""
+    """Record that a machine has called home; watchers get a HARDWARE_PHONE_HOME event."""
     text = None if data is None else document.dump_json(data)
     change = await client.hardware.phone_home(**{machine.kind: machine.text}, data=text)
     if output_format is output.Format.TABLE:

@@ -1,4 +1,4 @@
-"""Pushing machines from files: a few one by one, each with a line of its own, many by one call."""
+"""Pushes machines from files: a few one by one, each with a line of output, many by one call."""
 
 import json
 import re
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 Parts = Sequence[files.Part]
 
-# The most that are pushed one by one, and told of line by line.
+# The most machines that are pushed one by one, each with a line of output.
 MAX_SINGLE = 100
 
-# The server looks at both parts by itself; this keeps what no message can carry from being sent.
+# The server checks metadata and network separately; this limit refuses a machine that no message can hold.
 _MAX_MACHINE_BYTES = 2 * document.MAX_DOCUMENT_BYTES + 1024
 # How errors name one of many machines, before its field or before the whole text.
 _NAME = re.compile(r"machines\[(\d+)\](?:: |\.data(?:\.|$)|\.)")
 
 
 async def each(client: "Client", parts: Parts, chosen: output.Format) -> None:
-    """Push one machine after another, and write what became of each; the first one that is refused ends it."""
+    """Push one machine after another, and write the result of each; the first refused one ends it."""
     pushed: list[dict[str, Any]] = []
     try:
         for part in parts:
@@ -44,7 +44,7 @@ async def each(client: "Client", parts: Parts, chosen: output.Format) -> None:
 
 
 async def many(client: "Client", parts: Parts, chosen: output.Format) -> None:
-    """Push all machines by one call, show how far it is, and write what became of them in one line."""
+    """Push all machines by one call, show its progress, and write the sums in one line."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.client import errors  # gRPC costs start-up time, see main
@@ -75,7 +75,7 @@ async def many(client: "Client", parts: Parts, chosen: output.Format) -> None:
 
 
 class _Machines:
-    """The machines as the client takes them, up to the first part that is none."""
+    """The machines as the client takes them, up to the first part that is no machine."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -115,14 +115,14 @@ def _machine(part: files.Part) -> dict[str, Any]:
         raise failure.Failure(f"{part.place}: a machine may have at most 1 MiB of metadata and 1 MiB of network")
     if ("$" in text or "{{" in text) and (found := list(_placeholders("", machine))):
         raise part.explain(found)
-    # Metadata goes as text, which keeps its numbers as they are written; the rest has whole numbers only.
+    # Metadata is sent as text, which keeps its numbers as they are written; the rest has only whole numbers.
     plain: dict[str, Any] = json.loads(text)
     plain["metadata"] = metadata_text if isinstance(metadata, dict) else metadata
     return plain
 
 
 def _placeholders(path: str, value: document.JsonValue) -> Iterator[Violation]:
-    """Find what is still to be filled in, in a file that other programs make machines from."""
+    """Find placeholders that are still to be filled in, in a file from which other programs make machines."""
     match value:
         case str() if told := kubernetes.placeholder(value):
             yield Violation(path, told)
@@ -135,7 +135,7 @@ def _placeholders(path: str, value: document.JsonValue) -> Iterator[Violation]:
 
 
 def _explain(error: "Error", parts: Parts, stored: int) -> failure.Failure:
-    """Say what is wrong and where, and how many machines are stored: all before the one that is wrong."""
+    """Say what is wrong, where, and how many machines are stored: all before the wrong one."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     named = _NAME.match(error.violations[0].field if isinstance(error, errors.InvalidField) else error.message)

@@ -1,4 +1,4 @@
-"""What the commands share that begin an operation: their options, waiting for another operation, and following."""
+"""Shared by the commands that begin an operation: options, waiting for another operation, and following."""
 
 import dataclasses
 import functools
@@ -51,7 +51,9 @@ namespace = click.option(
 _OPTIONS = (
     namespace,
     click.option(
-        "--timeout", type=duration.Duration(), help="Longest time for all of it, from the request on. [default: 5m]"
+        "--timeout",
+        type=duration.Duration(),
+        help="Longest time for the whole operation, from the request on. [default: 5m]",
     ),
     click.option(
         "--readiness-timeout",
@@ -61,12 +63,10 @@ _OPTIONS = (
     click.option(
         "--on-failure",
         type=click.Choice([each.value for each in OnFailure]),
-        help="When a resource fails: start nothing more, or go on where nothing depends on it. [default: stop]",
+        help="When a resource fails: start no more, or go on with those that do not depend on it. [default: stop]",
     ),
-    click.option(
-        "--parallel", type=click.IntRange(min=1), metavar="N", help="Most resources worked on at once. [default: 8]"
-    ),
-    click.option("-v", "--verbose", is_flag=True, help="Ask resources to print more."),
+    click.option("--parallel", type=click.IntRange(min=1), metavar="N", help="Most resources at a time. [default: 8]"),
+    click.option("-v", "--verbose", is_flag=True, help="Let resources print more."),
     click.option("--reason", default="", help="Why; it is kept with the operation."),
     click.option(
         "--wait-lock",
@@ -74,14 +74,14 @@ _OPTIONS = (
         default=0.0,
         help="Longest wait for another operation on the release to end. [default: none]",
     ),
-    click.option("--detach", is_flag=True, help="Print the operation's ID, and do not follow it."),
+    click.option("--detach", is_flag=True, help="Print the operation's ID, and do not follow the operation."),
     option.object_format,
 )
-atomic = click.option("--atomic", is_flag=True, help="Where it fails, bring the former state about again.")
+atomic = click.option("--atomic", is_flag=True, help="If the operation fails, return to the former state.")
 history_max = click.option(
-    "--history-max", type=click.IntRange(min=1), metavar="N", help="How many revisions are kept. [default: 10]"
+    "--history-max", type=click.IntRange(min=1), metavar="N", help="Number of revisions to keep. [default: 10]"
 )
-description = click.option("--description", default="", help="What it is about; it is kept with the revision.")
+description = click.option("--description", default="", help="Description, which is kept with the revision.")
 
 
 @dataclass(frozen=True, slots=True)

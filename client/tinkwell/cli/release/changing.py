@@ -37,11 +37,11 @@ async def apply(
     description: str,
     how: planning.How,
 ) -> None:
-    """Bring about what manifests say, as the release NAME: a new one, or the next revision of the one that is there.
+    """Apply manifests as the release NAME: a new release, or the next revision of an existing one.
 
-    FILEs are YAML or folders of it, and are united. Resources that the release has and no file names are removed. What
-    happens is shown until the operation has ended, as `tinkwell release watch` shows it, with the outcome as exit code;
-    Ctrl-C ends the showing, not the operation.
+    FILEs are YAML files or folders, and are merged. Resources of the release that are in no file are removed. The
+    progress is shown until the operation has ended, as `tinkwell release watch` shows it; the exit code is the outcome.
+    Ctrl-C ends the display, not the operation.
     """
     if how.plan_id:
         how.refuse_source(is_given=bool(files) or not variables.is_default)
@@ -80,9 +80,9 @@ async def rollback(
     history_max: int | None,
     description: str,
 ) -> None:
-    """Bring a former revision about again; without REVISION, the last one that was deployed before the present one.
+    """Return to a former revision; without REVISION, to the one that was deployed before the present one.
 
-    `tinkwell release history NAME` lists revisions. Nothing is evaluated anew.
+    `tinkwell release history NAME` lists revisions. The stored manifest is used; nothing is evaluated again.
     """
     options = wanted.operation_options(atomic=atomic or None, history_max=history_max)
     await begin.carry_out(
@@ -104,9 +104,10 @@ async def rollback(
 @begin.options
 @session.connected
 async def uninstall(client: "Client", name: str, wanted: begin.Wanted) -> None:
-    """Remove a release: its resources in reverse order, and then its name is free.
+    """Remove a release: its resources in reverse order. Then its name is free.
 
-    Resources that were there before the release, that are to be kept, or whose image cannot remove them, stay.
+    Resources stay if they existed before the release, if they are marked to be kept, or if their image cannot remove
+    them.
     """
     options = wanted.operation_options()
     await begin.carry_out(
@@ -119,13 +120,13 @@ async def uninstall(client: "Client", name: str, wanted: begin.Wanted) -> None:
 @click.command(cls=command.Command)
 @_name
 @begin.options
-@click.option("--accept-lost", is_flag=True, help="Go on where nobody knows what became of an action.")
-@click.option("--move-engine", is_flag=True, help="Let another engine have a release that keeps files on one.")
+@click.option("--accept-lost", is_flag=True, help="Go on although the result of an action is unknown.")
+@click.option("--move-engine", is_flag=True, help="Move a release that keeps files on one engine to another engine.")
 @session.connected
 async def resume(client: "Client", name: str, wanted: begin.Wanted, accept_lost: bool, move_engine: bool) -> None:
-    """Go on with a release that has FAILED, by the plan of its last operation.
+    """Go on with a FAILED release, by the plan of its last operation.
 
-    Each resource is asked again how it is, so that what is done already is not done twice.
+    The state of each resource is read again, so that nothing is done twice.
     """
     options = wanted.operation_options(accept_lost=accept_lost or None, move_engine=move_engine or None)
     await begin.carry_out(
@@ -140,9 +141,9 @@ async def resume(client: "Client", name: str, wanted: begin.Wanted, accept_lost:
 @begin.options
 @session.connected
 async def test(client: "Client", name: str, wanted: begin.Wanted) -> None:
-    """Run the tests of what is installed of a release, which stays as it is.
+    """Run the tests of an installed release, which stays as it is.
 
-    What happens is shown until the operation has ended, with the outcome as exit code. The tests are the resources of
+    The progress is shown until the operation has ended; the exit code is the outcome. The tests are the resources of
     the release's charts that are hooks of the event test.
     """
     options = wanted.operation_options()
@@ -156,11 +157,11 @@ async def test(client: "Client", name: str, wanted: begin.Wanted) -> None:
 @click.command(cls=command.Command)
 @_name
 @begin.namespace
-@click.option("--now", is_flag=True, help="Kill what runs; otherwise it gets 30 seconds to end.")
+@click.option("--now", is_flag=True, help="Kill running steps; without this option they get 30 seconds to end.")
 @click.option("--reason", default="", help="Why; it is kept with the operation.")
 @session.connected
 async def cancel(client: "Client", name: str, namespace: str, now: bool, reason: str) -> None:
-    """End the operation of a release. Nothing new starts, and what was applied stays."""
+    """Cancel the operation of a release. No more steps start, and what was applied stays."""
     before = await begin.newest(client, name, namespace)
     if before.state.is_final:
         raise failure.Failure(f"nothing changes {name}; its last operation {before.id} has ended as {before.state}")

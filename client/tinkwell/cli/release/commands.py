@@ -42,7 +42,7 @@ class Part(StrEnum):
 
 @click.group(cls=command.Group)
 def release() -> None:
-    """Releases: resources brought about together, in order."""
+    """Releases: resources that are installed together, in order."""
 
 
 for each in (
@@ -60,7 +60,7 @@ for each in (
 @option.object_format
 @session.connected
 async def status_(client: "Client", name: str, namespace: str, output_format: output.Format) -> None:
-    """Show how a release is: its last operation, and what became of each resource."""
+    """Show a release: its last operation, and the state of each resource."""
     found = await client.releases.get(name, namespace=namespace)
     tree = release_tree.Tree(found.operation_id)
     operation = await client.releases.operation(found.operation_id)
@@ -89,8 +89,10 @@ async def history(client: "Client", name: str, namespace: str, output_format: ou
 @click.argument("part", type=click.Choice([each.value for each in Part]), metavar=f"{'|'.join(Part)}")
 @_name
 @begin.namespace
-@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Which one. [default: the last deployed]")
-@click.option("--all", "with_defaults", is_flag=True, help="Values with those of the chart under them.")
+@click.option(
+    "--revision", type=click.IntRange(min=1), metavar="N", help="Revision to print. [default: the last deployed]"
+)
+@click.option("--all", "with_defaults", is_flag=True, help="For values: merge them with those of the chart.")
 @option.object_format
 @session.connected
 async def get(
@@ -102,11 +104,11 @@ async def get(
     with_defaults: bool,
     output_format: output.Format,
 ) -> None:
-    """Print what a revision was made from and what came of it, as YAML unless another format is asked for.
+    """Print the input or the result of a revision, as YAML by default.
 
-    values are what was given to a chart, files and variables what was given without one. manifest is what came of it,
-    notes is what the chart has to say, and plan is the order of work. outputs are what the release gives out, as they
-    were when all of it was ready.
+    values are the input of a chart, files and variables the input of a release without a chart. manifest is the
+    evaluated result, notes are the chart's notes for its users, and plan is the order of work. outputs are the outputs
+    of the release, as they were when all of it was ready.
     """
     if with_defaults and part != Part.VALUES:
         raise click.UsageError("--all is for values")
@@ -146,7 +148,7 @@ async def list_(
 @begin.namespace
 @click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on until the operation has ended.")
 @click.option("--resource", "path", default="", metavar="NAME", help="Only the output of this resource.")
-@click.option("--operation", "operation_id", metavar="ID", help="Which operation. [default: the last one]")
+@click.option("--operation", "operation_id", metavar="ID", help="Operation to show. [default: the last one]")
 @click.option("--no-prefix", is_flag=True, help="Print the output alone, without the resource before each line.")
 @option.raw
 @option.stream_format
@@ -162,9 +164,9 @@ async def logs(
     is_raw: bool,
     output_format: output.Format,
 ) -> None:
-    """Show what the images of a release's resources printed.
+    """Show the output of the images of a release's resources.
 
-    On a terminal it has no colours, and what would move the cursor or worse is shown as an escape, such as \\x1b.
+    On a terminal it is shown without colours, and control characters are shown as escapes, such as \\x1b.
     """
     id_ = operation_id or (await begin.newest(client, name, namespace)).id
     paths = [node.path async for node in client.releases.nodes(id_)]
@@ -186,11 +188,10 @@ async def logs(
 @click.option("-n", "--namespace", type=begin.ReleaseName(), metavar="NAME", help="Namespace. [default: default]")
 @watching.options
 def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> None:
-    """Show what becomes of a release until its operation has ended, or the events of all releases as they happen.
+    """Follow a release until its operation has ended, or show the events of all releases as they happen.
 
-    With a NAME it shows resources, how long they take, what they wait for and what they print, and what scripts have
-    heard and said: as a tree on a terminal, elsewhere as a line for each change. It fails unless the operation
-    succeeds.
+    With a NAME it shows resources, with their times, output and what they wait for, and the events and output of
+    scripts: as a tree on a terminal, elsewhere as a line for each change. It fails unless the operation succeeds.
 
     Without a NAME, and with any of the options, it shows the events of releases, operations, nodes, steps and their
     lifecycle, and begins and ends as `tinkwell events watch` does.

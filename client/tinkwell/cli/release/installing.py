@@ -34,11 +34,11 @@ async def install(
     description: str,
     how: planning.How,
 ) -> None:
-    """Install a chart as the release NAME, which must be a new one, or one that was never deployed.
+    """Install a chart as the release NAME, which must be new, or never deployed before.
 
-    CHART is a folder, an archive, or the digest of a chart that the server has. What happens is shown until the
-    operation has ended, as `tinkwell release watch` shows it, with the outcome as exit code; Ctrl-C ends the showing,
-    not the operation.
+    CHART is a folder, an archive, or the digest of a chart on the server. The progress is shown until the operation has
+    ended, as `tinkwell release watch` shows it; the exit code is the outcome. Ctrl-C ends the display, not the
+    operation.
     """
     await _carry_out(
         client,
@@ -57,8 +57,8 @@ async def install(
 @click.command(cls=chart.Command)
 @_name
 @chart.options
-@click.option("--install", is_flag=True, help="Install the release where there is none.")
-@click.option("--reset-values", is_flag=True, help="Forget the values that were given before.")
+@click.option("--install", is_flag=True, help="Install the release if it does not exist.")
+@click.option("--reset-values", is_flag=True, help="Ignore the values that were given before.")
 @click.option("--reuse-values", is_flag=True, help="Keep all former values, those of the former chart included.")
 @begin.options
 @begin.atomic
@@ -79,10 +79,10 @@ async def upgrade(
     description: str,
     how: planning.How,
 ) -> None:
-    """Make the next revision of the release NAME from a chart.
+    """Upgrade the release NAME to a chart, as its next revision.
 
-    Values that were given before still count, unless they are given anew; the chart's own are those of CHART. Parts
-    that the release has and CHART does not are removed. The rest is as `tinkwell release install` says.
+    Values that were given before are kept, unless they are given again; the chart's own values are those of CHART.
+    Parts of the release that CHART does not have are removed. Everything else is as for `tinkwell release install`.
     """
     if reset_values and reuse_values:
         raise click.UsageError("--reset-values and --reuse-values exclude each other")

@@ -33,13 +33,13 @@ _BEGUN_SECONDS = 5.0
 _ARCHIVES = (".tgz", ".tar.gz")
 _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 _detailed = click.option(
-    "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} where there is something to change."
+    "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to change."
 )
 
 _OPTIONS = (
-    click.option("--dry-run", is_flag=True, help="Show what would be done, as `tinkwell release plan`, and end."),
-    click.option("--confirm", is_flag=True, help="Show what would be done, ask, and do that and nothing else."),
-    click.option("--plan", "plan_id", default="", metavar="ID", help="Do what a plan says, which has its own source."),
+    click.option("--dry-run", is_flag=True, help="Only show what would be done, as `tinkwell release plan` does."),
+    click.option("--confirm", is_flag=True, help="Show what would be done, ask, and then do exactly that."),
+    click.option("--plan", "plan_id", default="", metavar="ID", help="Apply this plan, which has its own source."),
 )
 
 
@@ -131,7 +131,7 @@ async def apply_plan(client: "Client", name: str, plan_id: str, wanted: begin.Wa
 @click.argument("sources", nargs=-1, type=click.Path(), metavar="CHART|FILE|-...")
 @chart.flags
 @source.options
-@click.option("--reset-values", is_flag=True, help="Forget the values that were given before.")
+@click.option("--reset-values", is_flag=True, help="Ignore the values that were given before.")
 @click.option("--reuse-values", is_flag=True, help="Keep all former values, those of the former chart included.")
 @begin.options
 @begin.atomic
@@ -153,12 +153,12 @@ async def plan(
     description: str,
     detailed_exitcode: bool,
 ) -> None:
-    """Show what a chart, or manifests, would change in the release NAME, and change nothing.
+    """Show what a chart or manifests would change in the release NAME, without changing it.
 
-    Images are asked for their state and for nothing else. Each line is a resource: = stays, ~ is changed, + is created,
+    Images are only asked for the state of resources. Each line is a resource: = stays, ~ is changed, + is created,
     - is removed, ? is decided when it runs, ! is left in place or would fail, * is a hook that runs. The options are
-    those of `install`, `upgrade` and `apply`, and hold for the operation that applies the plan: `--plan ID` of these
-    commands.
+    those of `install`, `upgrade` and `apply`. They hold for the operation that applies the plan, which `--plan ID` of
+    these commands begins.
     """
     if reset_values and reuse_values:
         raise click.UsageError("--reset-values and --reuse-values exclude each other")
@@ -186,9 +186,9 @@ async def plan(
 @_detailed
 @session.connected
 async def drift(client: "Client", name: str, wanted: begin.Wanted, detailed_exitcode: bool) -> None:
-    """Show how what is there differs from what the release NAME has installed, and change nothing.
+    """Show how resources differ from what the release NAME installed, without changing them.
 
-    What a resource's manifest says to `ignore` is no difference. Lines and exit codes are those of `plan`.
+    Differences that a resource's manifest says to `ignore` are left out. Lines and exit codes are those of `plan`.
     """
     begun = wanted.operation_options()
 

@@ -1,4 +1,4 @@
-"""What a release is made from: the files of its manifest, their places in errors, and variables."""
+"""The sources of a release: the files of its manifest, their places in errors, and variables."""
 
 import dataclasses
 import functools
@@ -75,21 +75,21 @@ _OPTIONS = (
         type=click.Path(),
         multiple=True,
         metavar="FILE|-",
-        help="A file of variables; later ones are merged into former ones, and --var counts most. Repeatable.",
+        help="A file of variables; later files override former ones, and --var overrides all. Repeatable.",
     ),
     click.option(
         "--secret-var",
         "variables_secrets",
         type=Variable(),
         multiple=True,
-        help="A variable that nobody but resources may see; the history of a shell keeps it. Repeatable.",
+        help="A variable that only resources may see; note that the shell's history keeps it. Repeatable.",
     ),
     click.option(
         "--secret-var-file",
         "variables_secret_files",
         type=VariableFile(),
         multiple=True,
-        help="A variable that nobody but resources may see, and the file that holds its text. Repeatable.",
+        help="A variable that only resources may see, and the file with its text. Repeatable.",
     ),
 )
 

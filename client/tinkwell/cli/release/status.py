@@ -1,4 +1,4 @@
-"""How a release is, as tables."""
+"""Shows a release as tables."""
 
 from typing import TYPE_CHECKING
 

@@ -17,7 +17,9 @@ _VALUES = "values"
 _HIDDEN = "•••"
 
 _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
-_operation = click.option("--operation", "operation_id", metavar="ID", help="Which operation. [default: the last one]")
+_operation = click.option(
+    "--operation", "operation_id", metavar="ID", help="Operation to show. [default: the last one]"
+)
 
 
 @click.command()
@@ -29,7 +31,7 @@ _operation = click.option("--operation", "operation_id", metavar="ID", help="Whi
 async def events(
     client: "Client", name: str, namespace: str, operation_id: str | None, output_format: output.Format
 ) -> None:
-    """List what an operation emitted, such as pre-install, with the handlers that heard it, in order."""
+    """List the events that an operation emitted, such as pre-install, with their handlers, in order."""
     id_ = operation_id or (await client.releases.get(name, namespace=namespace)).operation_id
     found = [run async for run in client.releases.lifecycle(id_)]
     if output_format is output.Format.TABLE:
@@ -55,10 +57,11 @@ async def explain(
     operation_id: str | None,
     output_format: output.Format,
 ) -> None:
-    """Say why a resource or a chart waits, runs or has failed, and what has enabled a subchart.
+    """Explain why a resource or a chart waits, runs or has failed, and what enabled a subchart.
 
-    PATH is a node such as shop.bar or bar:db; without one all are explained that are not done. With the word values in
-    its place it is said where each value of the chart is from, or that of a KEY such as bar.image and those below it.
+    PATH is a node such as shop.bar or bar:db; without one, all unfinished nodes are explained. With the word values in
+    its place, the command says where each value of the chart comes from, or the values at and below a KEY such as
+    bar.image.
     """
     is_values = path == _VALUES
     if key and not is_values:

@@ -56,7 +56,11 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
 
     return [
         build(
-            "--server", "-s", default=DEFAULT_SERVER, metavar="HOST:PORT", help="Address of the server, or of several."
+            "--server",
+            "-s",
+            default=DEFAULT_SERVER,
+            metavar="HOST:PORT",
+            help="Address of the server, or of several servers.",
         ),
         build("--token", metavar="TOKEN", help="Token that proves who you are."),
         build("--tls", is_flag=True, help="Encrypt; the other TLS options imply it."),

@@ -20,9 +20,9 @@ _PAUSE_SECONDS = 0.1
 
 
 class Display:
-    """Shows a tree until it is cancelled, and leaves its last look behind.
+    """Shows a tree until it is cancelled, and leaves its last state on the terminal.
 
-    `look` gives the tree as it is at the moment, with a note below it where that is not empty.
+    `look` returns the present tree, with a note below it if that is not empty.
     """
 
     def __init__(self, look: Callable[[str], outline.Node], *, file: TextIO) -> None:

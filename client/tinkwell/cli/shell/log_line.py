@@ -1,4 +1,4 @@
-"""Output, line by line: who printed each line, and streams of lines that outlive their connections."""
+"""Lines of output with prefixes, and streams of lines that reconnect."""
 
 import shutil
 import sys
@@ -19,7 +19,7 @@ _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_cyan", "bright
 
 
 class Line(Protocol):
-    """What is to be known of a line."""
+    """An output line of any kind."""
 
     @property
     def attempt(self) -> int:
@@ -42,7 +42,7 @@ L = TypeVar("L", bound=Line)
 
 
 class Prefix:
-    """Says in front of each line who printed it, all equally wide, each in its own colour."""
+    """Makes the prefix that says who printed a line; prefixes have the same width and different colours."""
 
     def __init__(self, names: Iterable[str]) -> None:
         cleaned = list(dict.fromkeys(map(output.clean, names)))
@@ -59,7 +59,7 @@ class Prefix:
 
 
 class Tail:
-    """The last lines of one attempt, as they are by now."""
+    """The last lines of one attempt, each in its latest form."""
 
     def __init__(self, count: int) -> None:
         self._lines: deque[Line] = deque(maxlen=count)

@@ -94,5 +94,5 @@ def output_format(*formats: Format) -> Callable[[F], F]:
 object_format = output_format(Format.TABLE, Format.JSON, Format.YAML)
 stream_format = output_format(Format.TABLE, Format.JSON, Format.YAML, Format.JSONL)
 raw = click.option(
-    "--raw", "is_raw", is_flag=True, help="Print it on a terminal, too, as it was printed, with all that this obeys."
+    "--raw", "is_raw", is_flag=True, help="Also on a terminal, print the output unchanged, with its control characters."
 )

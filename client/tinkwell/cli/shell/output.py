@@ -1,7 +1,7 @@
-"""What commands write: tables for people, JSON and YAML for programs, colours only where somebody sees them.
+"""Writes the output of commands: tables for people, JSON and YAML for programs, colours only on terminals.
 
 Everything goes through `click.echo`, which flushes, so a reader at the other end of a pipe sees each event at once.
-Nothing that others wrote gets to a terminal so that it would obey; a pipe and a file get it as it is.
+On a terminal, control characters in the texts of others are escaped; a pipe and a file get the texts unchanged.
 Tables are aligned with spaces and never cut: an id can always be copied, and a line can always be split at blanks.
 """
 
@@ -95,12 +95,12 @@ def line(text: str) -> None:
 
 
 def text(content: str) -> None:
-    """Write what others wrote."""
+    """Write a text of others."""
     _write(shown(content))
 
 
 def shown(content: str, *, is_raw: bool = False) -> str:
-    """Return what others wrote, as it may stand on standard output: on a terminal escaped and without colours."""
+    """Return a text of others for standard output: on a terminal escaped and without colours."""
     return content if is_raw or not sys.stdout.isatty() else terminal.plain(content)
 
 
@@ -157,36 +157,36 @@ def fields(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def revision(number: int) -> str:
-    """Say what a change led to; revision 0 means that everything was as wanted before."""
+    """Describe a change by its revision; 0 means that nothing had to change."""
     return f"revision {number}" if number else "unchanged"
 
 
 def clean(text: str) -> str:
-    """Escape what does not print, so that no value can move the cursor or break a line."""
+    """Escape characters that do not print, so that no value can move the cursor or break a line."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def clean_output(text: str) -> str:
-    """Take colours out of a line that a program printed, and escape what else does not print."""
+    """Remove colours from a line of a program, and escape other characters that do not print."""
     return clean(terminal.plain(text).expandtabs())
 
 
 def cut(text: str, columns: int) -> str:
-    """Cut a text to so many columns of a terminal."""
+    """Cut a text to a number of columns of a terminal."""
     while _width(text) > columns:
         text = text[: len(text) - max((_width(text) - columns) // 2, 1)]
     return text
 
 
 def clean_lines(text: str) -> str:
-    """Escape what does not print, apart from the ends of lines."""
+    """Escape characters that do not print, except line ends."""
     return "\n".join(map(clean, text.rstrip("\n").split("\n")))
 
 
 def moment(value: datetime | None, *, digits: int = 0) -> str:
-    """Give a time in UTC, with so many digits of its second's fraction; nothing for none."""
+    """Format a time in UTC, with `digits` decimals of the seconds; empty for None."""
     if value is None:
         return ""
     text = value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")

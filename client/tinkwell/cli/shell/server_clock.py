@@ -1,8 +1,8 @@
-"""What time it is by the server, whose clock may differ from this machine's.
+"""The time of the server, whose clock may differ from this machine's.
 
-Nobody tells it outright. But every moment that comes from the server has passed there when it arrives here, so that its
-clock shows at least that; and a deadline less what remains of it is the very moment of the answer that tells both. The
-latest of all that was seen is kept, and counted on by a monotonic clock.
+The server does not send its time. But each time in an answer has passed on the server when the answer arrives, so the
+server's clock shows at least that; and a deadline minus its remaining seconds is the time of the answer that has both.
+The latest of these times is kept, and advanced by a monotonic clock.
 """
 
 import time
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 
 class ServerClock:
-    """Tells the server's time; this machine's own as long as nothing is known of the server's."""
+    """Shows the server's time, or this machine's as long as the server's is unknown."""
 
     def __init__(
         self, *, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time

@@ -1,4 +1,4 @@
-"""Running an async command with a connected client, and ending it well.
+"""Runs an async command with a connected client, and ends it well.
 
 A command that answers once is interrupted by Ctrl-C like any other program. A stream has no end of its own: Ctrl-C,
 SIGTERM and the end of its reader are how one stops it, so they are a success.
@@ -33,7 +33,7 @@ _OPTION_OF_FIELD = {
 
 
 def connected(work: "Work[P]") -> Callable[P, None]:
-    """Make a command of an async function whose first argument is a connected client."""
+    """Make a command from an async function whose first argument is a connected client."""
 
     @functools.wraps(work)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -115,7 +115,7 @@ async def until_stopped(work: Awaitable[None], *, ends_with_reader: bool = True)
 
 
 def _set_up_logging(*, is_wanted: bool) -> None:
-    """Show what the library logs with --debug; else the user is told of what matters in sentences."""
+    """With --debug, show the log of the library; otherwise users get only the sentences of commands."""
     import logging  # it costs start-up time, see main
 
     if is_wanted:

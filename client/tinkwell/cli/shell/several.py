@@ -1,4 +1,4 @@
-"""Doing the same for several resources, where one that does not exist must not keep the others."""
+"""Handles several resources, of which some may not exist."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 async def attempt(items: Iterable[T], work: Callable[[T], Awaitable[R]]) -> tuple[list[R], list[str]]:
-    """Do the work for each item; gives the results, and a sentence for each item that does not, or cannot, exist."""
+    """Do the work for each item; returns the results, and a sentence for each item that does not exist."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     results: list[R] = []
@@ -32,7 +32,7 @@ async def show(
     work: Callable[[T], Awaitable[R]],
     write: Callable[[list[R]], None],
 ) -> None:
-    """Get each item and write what was found; raises `Failure` for what was not."""
+    """Get each item and write those that exist; raises `Failure` for the others."""
     found, missing = await attempt(items, work)
     if found or not missing:
         write(found)

@@ -20,7 +20,7 @@ _HEADER = ("ID", "NAME", "VERSION", "CREATED", "UPDATED")
 
 @click.group(cls=command.Group)
 def template() -> None:
-    """Templates: what to do on which machine, step by step."""
+    """Templates: the steps to run, and on which machine."""
 
 
 @template.command()
@@ -31,7 +31,7 @@ def template() -> None:
 async def create(client: "Client", file: str, name: str | None, output_format: output.Format) -> None:
     """Create a template from YAML, and print its id.
 
-    FILE may also hold an object of Tinkerbell's, of kind: Template; the template then gets the object's name.
+    FILE may also hold a Tinkerbell object of kind: Template; the template then gets the object's name.
     """
     from tinkwell.cli.template import source as template_source  # it costs start-up time, see main
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
@@ -64,7 +64,7 @@ async def get(client: "Client", name_or_id: str, only_data: bool, output_format:
 
 
 @template.command("list")
-@click.option("--name", default="", help="Only names like this, ignoring case; * stands for any characters.")
+@click.option("--name", default="", help="Only names like this, ignoring case; * matches any characters.")
 @option.object_format
 @session.connected
 async def list_(client: "Client", name: str, output_format: output.Format) -> None:
@@ -85,9 +85,9 @@ async def list_(client: "Client", name: str, output_format: output.Format) -> No
 async def update(
     client: "Client", name_or_id: str, file: str | None, name: str | None, output_format: output.Format
 ) -> None:
-    """Change a template's YAML or its name; workflows made from it before stay as they are.
+    """Change a template's YAML or its name; existing workflows do not change.
 
-    Of an object of Tinkerbell's, of kind: Template, the template is taken; its name is not.
+    FILE may also hold a Tinkerbell object of kind: Template; the object's name is ignored.
     """
     from tinkwell.cli.template import source as template_source  # it costs start-up time, see main
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
@@ -111,7 +111,7 @@ async def update(
 @click.argument("names_or_ids", nargs=-1, required=True, metavar="ID|NAME...")
 @session.connected
 async def delete(client: "Client", names_or_ids: tuple[str, ...]) -> None:
-    """Delete templates; workflows made from them stay. One that does not exist does not keep the others."""
+    """Delete templates; workflows made from them stay. Those that do not exist are reported; the others are deleted."""
 
     async def delete_one(name_or_id: str) -> "Change":
         return await client.templates.delete(**_key(name_or_id))
@@ -122,9 +122,9 @@ async def delete(client: "Client", names_or_ids: tuple[str, ...]) -> None:
 @template.command(epilog="No server is needed.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE|-...")
 def validate(files: tuple[str, ...]) -> None:
-    """Check that files are templates, and say where they are not.
+    """Check that files are valid templates, and print the place of each mistake.
 
-    A file may hold objects of Tinkerbell's, of kind: Template, one after another.
+    A file may hold Tinkerbell objects of kind: Template, one after another.
     """
     sentences: list[str] = []
     for file in files:

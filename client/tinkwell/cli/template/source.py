@@ -48,7 +48,9 @@ def read_one(file: str, *, is_named: bool = True) -> Written:
     found = read(file)
     if len(found) > 1:
         name = "standard input" if file == "-" else file
-        raise failure.Failure(f"{name} holds {len(found)} templates, and one is taken at a time; write a file for each")
+        raise failure.Failure(
+            f"{name} holds {len(found)} templates, but only one is allowed here; write a file for each"
+        )
     [written] = found
     if written.name is not None and not is_named:
         try:

@@ -32,13 +32,15 @@ app.add_command(settling.wait)
 @app.command()
 @option.application
 @click.argument("charm", metavar="CHARM")
-@click.option("-u", "--units", type=click.IntRange(min=0), default=1, show_default=True, help="How many units.")
+@click.option("-u", "--units", type=click.IntRange(min=0), default=1, show_default=True, help="Number of units.")
 @click.option("--config", "assignments", multiple=True, metavar="NAME=VALUE", help="Set an option. Repeatable.")
 @click.option("--config-file", type=click.Path(), metavar="FILE|-", help="Options as YAML.")
 @option.resources
 @option.machines
 @option.storage
-@click.option("--profile", type=shell_option.Member(Profile), help="Which events there are. [default: the charm's]")
+@click.option(
+    "--profile", type=shell_option.Member(Profile), help="Set of events that units get. [default: the charm's]"
+)
 @option.namespace
 @settling.options
 @shell_option.object_format
@@ -58,7 +60,7 @@ async def deploy(
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
-    """Make an application of a charm: the folder or the package of one, or the digest of one that the server has."""
+    """Deploy a charm as an application: a folder, a package, or the digest of a charm on the server."""
     with refused(charm):
         made = await client.applications.deploy(
             name,
@@ -95,7 +97,7 @@ async def list_(client: "Client", namespace: str, output_format: output.Format) 
 @shell_option.object_format
 @session.connected
 async def status(client: "Client", name: str | None, namespace: str, output_format: output.Format) -> None:
-    """Show how an application is, or all of a namespace: its units with what they do, and its relations."""
+    """Show an application, or all of a namespace, with the state of its units and its relations."""
     source = client.applications
     if name is not None:
         found = [await source.get(name, namespace=namespace)]
@@ -118,7 +120,7 @@ async def status(client: "Client", name: str | None, namespace: str, output_form
 @option.application
 @click.argument("assignments", nargs=-1, metavar="[NAME=VALUE...]")
 @click.option("--file", "config_file", type=click.Path(), metavar="FILE|-", help="Options as YAML.")
-@click.option("--reset", "resets", multiple=True, metavar="NAME", help="Give an option its default. Repeatable.")
+@click.option("--reset", "resets", multiple=True, metavar="NAME", help="Reset an option to its default. Repeatable.")
 @option.namespace
 @settling.options
 @shell_option.object_format
@@ -133,7 +135,7 @@ async def config(
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
-    """Show the options of an application, or set some: all of them, or none."""
+    """Show the options of an application, or set options, all or none."""
     edits = option.settings(assignments, config_file) | dict.fromkeys(resets)
     if edits:
         found = await client.applications.set_config(name, edits, namespace=namespace)
@@ -170,7 +172,7 @@ async def relate(
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
-    """Relate two applications; endpoints may be left out where only one pair of them fits."""
+    """Relate two applications; endpoints may be left out if only one pair fits."""
     made = await client.applications.relate(first, second, namespace=namespace)
     await waiting.settle(client, _applications(first, second), namespace)
     _tell_relation(made, "related", output_format)
@@ -207,7 +209,7 @@ async def unrelate(
 async def scale(
     client: "Client", name: str, units: int, places: tuple[str, ...], namespace: str, waiting: settling.Waiting
 ) -> None:
-    """Have an application so many units: add some, or remove those with the highest numbers."""
+    """Set the number of units: add units, or remove those with the highest numbers."""
     from tinkwell.core.unit.kinds import Life
 
     found = [each async for each in client.applications.units(name, namespace=namespace)]
@@ -269,7 +271,7 @@ async def upgrade(
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
-    """Give an application another charm, as `deploy` takes it. Each unit runs it from its upgrade-charm on."""
+    """Give an application another charm, as `deploy` takes it. Each unit runs it from its event upgrade-charm on."""
     settings = option.settings(assignments, config_file)
     with refused(charm):
         found = await client.applications.refresh(name, charm_of(charm), config=settings or None, namespace=namespace)
@@ -283,7 +285,7 @@ async def upgrade(
 @watching.options
 @session.streaming
 async def watch(client: "Client", name: str | None, namespace: str, wanted: watching.Wanted) -> None:
-    """Show what happens to an application, its units and their events, or to all applications.
+    """Show the events of an application and its units, or of all applications, as they happen.
 
     It begins and ends as `tinkwell events watch` does.
     """

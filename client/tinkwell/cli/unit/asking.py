@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @click.command(cls=command.Command)
 @option.unit
-@click.option("--skip", is_flag=True, help="Leave the event out, with what had to follow it at once.")
+@click.option("--skip", is_flag=True, help="Skip the event, and the events that had to follow it at once.")
 @option.namespace
 @settling.options
 @session.connected
 async def resolve(client: "Client", unit_name: str, skip: bool, namespace: str, waiting: settling.Waiting) -> None:
-    """Try the failed event of a unit again now, or leave it out."""
+    """Retry the failed event of a unit now, or skip it."""
     before = (await client.applications.unit(unit_name, namespace=namespace)).event
     await client.applications.resolve(unit_name, skip=skip, namespace=namespace)
     what = f"#{before.ordinal} {before.name}" if before is not None else "its event"
@@ -33,7 +33,7 @@ async def resolve(client: "Client", unit_name: str, skip: bool, namespace: str, 
 @settling.options
 @session.connected
 async def prepare_upgrade(client: "Client", unit_name: str, namespace: str, waiting: settling.Waiting) -> None:
-    """Ask a unit for pre-series-upgrade."""
+    """Send a unit the event pre-series-upgrade."""
     await _ask(client, unit_name, namespace, waiting, client.applications.prepare_upgrade)
 
 
@@ -43,7 +43,7 @@ async def prepare_upgrade(client: "Client", unit_name: str, namespace: str, wait
 @settling.options
 @session.connected
 async def finish_upgrade(client: "Client", unit_name: str, namespace: str, waiting: settling.Waiting) -> None:
-    """Ask a unit for post-series-upgrade."""
+    """Send a unit the event post-series-upgrade."""
     await _ask(client, unit_name, namespace, waiting, client.applications.finish_upgrade)
 
 
@@ -53,7 +53,7 @@ async def finish_upgrade(client: "Client", unit_name: str, namespace: str, waiti
 @settling.options
 @session.connected
 async def collect_metrics(client: "Client", unit_name: str, namespace: str, waiting: settling.Waiting) -> None:
-    """Ask a unit for collect-metrics."""
+    """Send a unit the event collect-metrics."""
     await _ask(client, unit_name, namespace, waiting, client.applications.collect_metrics)
 
 
@@ -88,7 +88,7 @@ async def detach(client: "Client", storage: str, namespace: str, waiting: settli
 @option.namespace
 @session.connected
 async def remove_storage(client: "Client", storage: str, namespace: str) -> None:
-    """Remove a storage instance such as data/0 that was detached, with all that is kept in it."""
+    """Remove a detached storage instance such as data/0, with its content."""
     found = await client.applications.remove_storage(storage, namespace=namespace)
     output.line(f"{found.name}: removed")
 

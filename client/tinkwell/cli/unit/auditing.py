@@ -1,4 +1,4 @@
-"""Judging the events of units by the invariants of their lives, from what Watch shows."""
+"""Checks the events of units against the invariants of their lives, from the events of a watch."""
 
 import contextlib
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _TYPES = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an audit has found; `events` counts the entries of the log that it has seen."""
+    """The result of an audit; `events` counts the entries of the log that it has read."""
 
     violations: tuple[Violation, ...]
     units: int
@@ -57,9 +57,9 @@ class Report:
 
 
 async def audit(client: "Client", namespace: str, names: Sequence[str]) -> Report:
-    """Judge all that the log still has of a namespace; `names` of applications and units choose what is told of it.
+    """Check all events that the log has of a namespace; `names` of applications and units limit the report.
 
-    Raises `Failure` for a name of which the log tells nothing.
+    Raises `Failure` for a name that is not in the log.
     """
     entries, is_whole = await _entries(client)
     history = gather(entries, namespace=namespace)

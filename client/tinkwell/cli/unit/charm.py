@@ -19,7 +19,7 @@ _HEADER = ("NAME", "KIND", "SIZE", "CREATED", "DIGEST")
 
 @click.group(cls=command.Group)
 def charm() -> None:
-    """Charms: what units run, and what it declares."""
+    """Charms: upload, list and check what units run."""
 
 
 @charm.command()
@@ -28,7 +28,7 @@ def charm() -> None:
 @shell_option.object_format
 @session.connected
 async def push(client: "Client", source: str, resources: tuple[str, ...], output_format: output.Format) -> None:
-    """Upload a charm, a folder, a package or a program; an application can then be made of it by its digest.
+    """Upload a charm, a folder, a package or a program, so that it can be deployed by its digest.
 
     `tinkwell app deploy` uploads its charm itself.
     """
@@ -47,7 +47,7 @@ async def push(client: "Client", source: str, resources: tuple[str, ...], output
 @option.resources
 @shell_option.object_format
 def inspect(source: str, resources: tuple[str, ...], output_format: output.Format) -> None:
-    """Check a charm, a folder, a package or a program, and show what it declares; it need not be uploaded."""
+    """Check a charm, a folder, a package or a program, and show its declarations, without uploading it."""
     import io  # with what reads YAML it costs start-up time, see main
 
     from tinkwell.client.unit import package
@@ -76,7 +76,7 @@ def inspect(source: str, resources: tuple[str, ...], output_format: output.Forma
 @shell_option.object_format
 @session.connected
 async def list_(client: "Client", name: str, output_format: output.Format) -> None:
-    """List the charms that the server has, by name, and newest first."""
+    """List the charms on the server, by name, then newest first."""
     found = [each async for each in client.applications.charms(name)]
     if output_format is output.Format.TABLE:
         output.table(_HEADER, map(_row, found))

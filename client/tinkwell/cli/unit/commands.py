@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=command.Group)
 def unit() -> None:
-    """Units: what each one was told, and why it is as it is."""
+    """Units: their state, events, logs and actions."""
 
 
 for each in (
@@ -47,7 +47,7 @@ async def list_(client: "Client", name: str | None, namespace: str | None, outpu
 @shell_option.object_format
 @session.connected
 async def status(client: "Client", unit_name: str, namespace: str, output_format: output.Format) -> None:
-    """Show a unit with all that is known of it."""
+    """Show all properties of a unit."""
     found = await client.applications.unit(unit_name, namespace=namespace)
     if output_format is output.Format.TABLE:
         application = await client.applications.get(found.application, namespace=namespace)
@@ -76,7 +76,7 @@ async def add(
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
-    """Add units to an application; their numbers were never given before."""
+    """Add units to an application, with numbers that were never used before."""
     added = await client.applications.add_units(
         name, units, storage=option.counts(storages), namespace=namespace, **await machine.place(client, places)
     )
@@ -105,7 +105,7 @@ async def remove(
     namespace: str,
     waiting: settling.Waiting,
 ) -> None:
-    """Remove units: each is torn down, then forgotten."""
+    """Remove units, each after its teardown."""
     option.check_grace(grace, force=force)
     for each in unit_names:
         await client.applications.remove_unit(
@@ -121,7 +121,7 @@ async def remove(
 @watching.options
 @session.streaming
 async def watch(client: "Client", name: str, namespace: str, wanted: watching.Wanted) -> None:
-    """Show what happens to the application of a unit, and so to the unit and its events.
+    """Show the events of a unit and of its application as they happen.
 
     It begins and ends as `tinkwell events watch` does.
     """

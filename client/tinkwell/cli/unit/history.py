@@ -1,4 +1,4 @@
-"""The commands of `tinkwell unit` that tell what has happened to units, and why."""
+"""The commands of `tinkwell unit` that show the history of units."""
 
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ async def events(
 
 @click.command(cls=command.Command)
 @click.argument("name", metavar="UNIT|APPLICATION")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with new lines.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest lines. [default: all]")
 @shell_option.raw
 @option.namespace
@@ -57,7 +57,7 @@ async def logs(
     namespace: str,
     output_format: output.Format,
 ) -> None:
-    """Show what a unit has logged and its scripts have written, or all units of an application."""
+    """Show the log and the script output of a unit, or of all units of an application."""
     paper = log_line.Paper(is_raw=is_raw, is_mixed=True)
     source = client.applications.logs(name, namespace=namespace, follow=follow, limit=limit or 0)
     async for each in source:
@@ -75,7 +75,7 @@ async def logs(
 @shell_option.object_format
 @session.connected
 async def deferred(client: "Client", unit_name: str, namespace: str, output_format: output.Format) -> None:
-    """List what a unit's charm has deferred, in the order in which it is tried again."""
+    """List the deferred events of a unit, in the order in which they are tried again."""
     found = [each async for each in client.applications.deferred(unit_name, namespace=namespace)]
     if output_format is output.Format.TABLE:
         output.table(_DEFERRED_HEADER, map(_deferred_row, found))
@@ -89,7 +89,7 @@ async def deferred(client: "Client", unit_name: str, namespace: str, output_form
 @shell_option.object_format
 @session.connected
 async def explain(client: "Client", unit_name: str, namespace: str, output_format: output.Format) -> None:
-    """Say what a unit does, waits for or has failed in, what has caused that, and how to go on."""
+    """Explain what a unit does, waits for or failed at, what caused that, and how to go on."""
     found = await client.applications.explain(unit_name, namespace=namespace)
     if output_format is not output.Format.TABLE:
         output.whole(found.to_json(), output_format)
@@ -104,9 +104,9 @@ async def explain(client: "Client", unit_name: str, namespace: str, output_forma
 @shell_option.object_format
 @session.connected
 async def audit(client: "Client", names: tuple[str, ...], namespace: str, output_format: output.Format) -> None:
-    """Judge the events of a namespace by the order that they must have, from what the log still has of them.
+    """Check that the events of units in a namespace came in a correct order, as far as the log has them.
 
-    Lives that began before the oldest event which is kept are left out. It fails where a rule was broken.
+    Units that were created before the oldest kept event are left out. The command fails if a rule was broken.
     """
     report = await auditing.audit(client, namespace, names)
     if output_format is output.Format.TABLE:

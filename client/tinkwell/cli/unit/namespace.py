@@ -18,14 +18,14 @@ _name = click.argument("name", default="default", metavar="[NAME]")
 
 @click.group(cls=command.Group)
 def namespace() -> None:
-    """Namespaces: the settings of applications that belong together."""
+    """Namespaces, which hold applications, and their settings."""
 
 
 @namespace.command("list")
 @shell_option.object_format
 @session.connected
 async def list_(client: "Client", output_format: output.Format) -> None:
-    """List namespaces by name; one is made by its first application."""
+    """List namespaces by name; the first application of a namespace creates it."""
     found = [each async for each in client.namespaces.list()]
     if output_format is output.Format.TABLE:
         output.table(_HEADER, map(_row, found))
@@ -45,9 +45,9 @@ async def get(client: "Client", name: str, output_format: output.Format) -> None
 @namespace.command("set")
 @_name
 @click.option("--update-status", type=duration.Duration(), help="Interval of update-status: from 10s to 1h.")
-@click.option("--event-timeout", type=duration.Duration(), help="How long an attempt at an event may take: to 1d.")
+@click.option("--event-timeout", type=duration.Duration(), help="Longest time for an attempt at an event: up to 1d.")
 @click.option(
-    "--retry/--no-retry", "retrying", default=None, help="Whether failed events are tried again by themselves."
+    "--retry/--no-retry", "retrying", default=None, help="Whether the server retries failed events by itself."
 )
 @shell_option.object_format
 @session.connected
@@ -59,7 +59,7 @@ async def set_(
     retrying: bool | None,
     output_format: output.Format,
 ) -> None:
-    """Change the settings of a namespace; it is made if it is not there."""
+    """Change the settings of a namespace, which is created if needed."""
     changed = await client.namespaces.set(
         name,
         update_status_seconds=_whole(update_status),
@@ -73,7 +73,7 @@ async def set_(
 @watching.options
 @session.streaming
 async def watch(client: "Client", wanted: watching.Wanted) -> None:
-    """Show the events of namespaces as they happen; it begins and ends as `tinkwell events watch` does."""
+    """Show the events of namespaces as they happen; begins and ends as `tinkwell events watch` does."""
     await watching.follow(client.namespaces.watch, wanted, resource_id=None)
 
 

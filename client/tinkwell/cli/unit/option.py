@@ -28,20 +28,20 @@ storage = click.option(
     "storages",
     multiple=True,
     metavar="NAME=COUNT",
-    help="How many instances of a storage each unit has. Repeatable. [default: the charm's minimum]",
+    help="Number of instances of a storage for each unit. Repeatable. [default: the charm's minimum]",
 )
 resources = click.option(
     "--resource",
     "resources",
     multiple=True,
     metavar="NAME=FILE",
-    help="The file of a resource that a charm of Juju declares. Repeatable.",
+    help="File for a resource that a Juju charm declares. Repeatable.",
 )
-force = click.option("--force", is_flag=True, help="End it without its teardown; what runs is killed.")
+force = click.option("--force", is_flag=True, help="Remove it without its teardown; a running event is killed.")
 grace = click.option(
     "--grace", type=duration.Duration(), default=0.0, help="Time for the teardown before --force ends it."
 )
-keep_storage = click.option("--keep-storage", is_flag=True, help="Leave its storage on the machine.")
+keep_storage = click.option("--keep-storage", is_flag=True, help="Keep its storage on the machine.")
 
 ANYWHERE = "anywhere"
 

@@ -25,21 +25,23 @@ if TYPE_CHECKING:
 @tasks.wait
 @tasks.longest
 @click.option("--file", type=click.Path(), metavar="FILE|-", help="Parameters of the action as YAML or JSON.")
-@click.option("--application", type=option.ApplicationName(), metavar="NAME", help="Whose units a program serves.")
+@click.option(
+    "--application", type=option.ApplicationName(), metavar="NAME", help="Application whose units a program serves."
+)
 @option.namespace
 @click.option(
     "--machine",
     "machines",
     multiple=True,
     metavar="HARDWARE",
-    help="Have a program serve the units on this machine: its hostname, an address or its id. Repeatable. "
+    help="Machine whose units a program serves: its hostname, an address or its id. Repeatable. "
     "[default: those placed anywhere]",
 )
 @click.option(
     "--state-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Where a program's storages and unsent outcomes are. "
+    help="Folder for a program's storages and unsent outcomes. "
     "[default: a folder for the application in ~/.local/state/tinkwell]",
 )
 @shell_option.object_format
@@ -57,14 +59,14 @@ async def run(
     state_dir: Path | None,
     output_format: output.Format,
 ) -> None:
-    """Run an action on a unit, as in `unit run web/0 backup target=/srv`; or a program that serves units.
+    """Run an action on a unit, as in `unit run web/0 backup target=/srv`, or a program that serves units.
 
-    web/leader is whichever unit leads. An action runs once, in the unit's turn; its parameters are those that its charm
-    declares.
+    web/leader is the unit that leads. An action runs once, after the events before it; its charm declares its
+    parameters.
 
     A program, such as web.py:Web, serves the units of `--application` until it is stopped. A unit has one event at a
-    time; many units are served at once. At Ctrl-C and SIGTERM events that are being handled have ten seconds to come to
-    their end. What is not told by then is told by the next agent with the same folder.
+    time; many units are served at once. At Ctrl-C and SIGTERM, running events have ten seconds to end. Outcomes that
+    could not be sent by then are sent by the next agent with the same folder.
     """
     if tasks.is_unit(target):
         if application is not None or machines or state_dir is not None:

@@ -61,12 +61,12 @@ class SecretName(click.ParamType[str]):
 _name = click.argument("name", type=SecretName(), metavar="SECRET")
 _pairs = click.argument("pairs", nargs=-1, metavar="[KEY|KEY#file=FILE]...")
 _file = click.option("--file", "file", type=click.Path(), metavar="FILE|-", help="Keys and values as YAML or JSON.")
-_description = click.option("--description", metavar="TEXT", help="What it is for; anyone may read that.")
+_description = click.option("--description", metavar="TEXT", help="What the secret is for; everybody can read this.")
 
 
 @click.group(cls=SecretGroup)
 def secret() -> None:
-    """Secrets: what charms are told that nobody else may read, and the keys that they are sealed by."""
+    """Secrets, which only charms may read, and the keys that encrypt them."""
 
 
 @secret.command()
@@ -86,10 +86,10 @@ async def add(
     namespace: str,
     output_format: output.Format,
 ) -> None:
-    """Make a secret, which units may read once `grant` lets them.
+    """Create a secret, which units may read after `grant`.
 
-    A value is read from a FILE, or from standard input for -, with one line end less at its end. Of a KEY alone it is
-    asked for. The command line cannot have it: others see that.
+    A value is read from a FILE, or from standard input for -, without a line break at its end. For a KEY without a
+    file, the command asks for the value. A value cannot stand on the command line, because others could see it there.
     """
     made = await client.secrets.create(
         _content(pairs, file), label=label, description=description or "", namespace=namespace
@@ -119,7 +119,7 @@ async def update(
     namespace: str,
     output_format: output.Format,
 ) -> None:
-    """Give a secret a new revision, of which its readers are told; its keys and values are given as to `add`."""
+    """Give a secret a new revision, and notify its readers; keys and values are given as for `add`."""
     content = _content(pairs, file) if pairs or file is not None else None
     if content is None and label is None and description is None:
         raise click.UsageError("there is nothing to change; give keys, --file, --label or --description")
@@ -132,11 +132,11 @@ async def update(
 
 @secret.command("list")
 @click.option("-n", "--namespace", default="", metavar="NAME", help="Only this namespace. [default: all]")
-@click.option("--owner", default="", metavar="UNIT|APPLICATION", help="Only what this one owns.")
+@click.option("--owner", default="", metavar="UNIT|APPLICATION", help="Only secrets of this owner.")
 @shell_option.object_format
 @session.connected
 async def list_(client: "Client", namespace: str, owner: str, output_format: output.Format) -> None:
-    """List secrets, without what they hold, by namespace and owner; those of users have none."""
+    """List secrets without their content, by namespace and owner; those of users have no owner."""
     found = [each async for each in client.secrets.list(namespace=namespace, owner=owner)]
     if output_format is output.Format.TABLE:
         output.table(_HEADER, map(_row, found))
@@ -150,7 +150,7 @@ async def list_(client: "Client", namespace: str, owner: str, output_format: out
 @shell_option.object_format
 @session.connected
 async def show(client: "Client", name: str, namespace: str, output_format: output.Format) -> None:
-    """Show all that is known of a secret but what it holds: its revisions, and who may read it."""
+    """Show a secret without its content: its revisions, and who may read it."""
     found = await client.secrets.get(name, namespace=namespace)
     if output_format is not output.Format.TABLE:
         output.whole(found.to_json(), output_format)
@@ -167,7 +167,7 @@ async def show(client: "Client", name: str, namespace: str, output_format: outpu
 
 @secret.command()
 @_name
-@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Which one. [default: newest]")
+@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Revision to show. [default: newest]")
 @click.option("--key", metavar="KEY", help="Only the value of this key, as it is.")
 @option.namespace
 @shell_option.object_format
@@ -175,7 +175,7 @@ async def show(client: "Client", name: str, namespace: str, output_format: outpu
 async def reveal(
     client: "Client", name: str, revision: int | None, key: str | None, namespace: str, output_format: output.Format
 ) -> None:
-    """Show what a secret holds. Only administrators may."""
+    """Show the content of a secret. Only administrators may do this."""
     found = await client.secrets.reveal(name, revision=revision or 0, namespace=namespace)
     if key is not None:
         if key not in found.content:
@@ -206,7 +206,7 @@ async def grant(client: "Client", name: str, applications: tuple[str, ...], name
 @option.namespace
 @session.connected
 async def revoke(client: "Client", name: str, applications: tuple[str, ...], namespace: str) -> None:
-    """Let the units of applications read a user's secret no more."""
+    """Take back the grant of a user's secret to applications."""
     for each in applications:
         found = await client.secrets.revoke(name, each, namespace=namespace)
         output.line(f"{each}: may not read {found.label or found.name} any more")
@@ -214,7 +214,7 @@ async def revoke(client: "Client", name: str, applications: tuple[str, ...], nam
 
 @secret.command()
 @_name
-@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Only this one. [default: all]")
+@click.option("--revision", type=click.IntRange(min=1), metavar="N", help="Only this revision. [default: all]")
 @option.namespace
 @session.connected
 async def remove(client: "Client", name: str, revision: int | None, namespace: str) -> None:
@@ -227,7 +227,7 @@ async def remove(client: "Client", name: str, revision: int | None, namespace: s
 @watching.options
 @session.streaming
 async def watch(client: "Client", wanted: watching.Wanted) -> None:
-    """Show what happens to secrets, without what they hold; it begins and ends as `tinkwell events watch` does."""
+    """Show the events of secrets, without content; begins and ends as `tinkwell events watch` does."""
     await watching.follow(client.secrets.watch, wanted, resource_id=None)
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _ACTIVE = "active"
 _OPTIONS = (
-    click.option("--wait", is_flag=True, help="Wait until nothing runs and nothing is due any more."),
-    click.option("--timeout", type=duration.Duration(), help="Longest wait; it goes with --wait. [default: none]"),
+    click.option("--wait", is_flag=True, help="Wait until no events run or are due."),
+    click.option("--timeout", type=duration.Duration(), help="Longest time for --wait. [default: none]"),
 )
 
 
@@ -69,16 +69,16 @@ def options(asked: Callable[..., object]) -> Callable[..., object]:
 
 @click.command(cls=command.Command)
 @click.argument("names", nargs=-1, required=True, type=option.ApplicationName(), metavar="APPLICATION...")
-@click.option("--active", "until_active", is_flag=True, help="Wait until each unit says that it is active, too.")
-@click.option("--timeout", type=duration.Duration(), help="Longest wait. [default: none]")
+@click.option("--active", "until_active", is_flag=True, help="Wait also until the status of each unit is active.")
+@click.option("--timeout", type=duration.Duration(), help="Longest time to wait. [default: none]")
 @option.namespace
 @session.connected
 async def wait(
     client: "Client", names: tuple[str, ...], until_active: bool, timeout: float | None, namespace: str
 ) -> None:
-    """Wait until nothing runs and nothing is due any more for applications; name all that are related.
+    """Wait until no events of applications run or are due; name all related applications.
 
-    It ends with 1 as soon as an event has failed, and after `--timeout`.
+    It ends with exit code 1 as soon as an event has failed, and after `--timeout`.
     """
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 

@@ -38,15 +38,15 @@ class TaskUnit(click.ParamType[str]):
 
 
 unit = click.argument("unit_name", type=TaskUnit(), metavar="UNIT")
-wait = click.option("--wait", is_flag=True, help="Wait for its end, and fail if it does not succeed.")
+wait = click.option("--wait", is_flag=True, help="Wait for the end of the task, and fail if it does not succeed.")
 longest = click.option(
-    "--timeout", type=duration.Duration(), default=0.0, help="How long it may take. [default: the namespace's]"
+    "--timeout", type=duration.Duration(), default=0.0, help="Longest time for the task. [default: the namespace's]"
 )
 
 
 @click.group(cls=command.Group)
 def task() -> None:
-    """Tasks: actions and commands that units were asked to run."""
+    """Tasks: actions and commands that units run once."""
 
 
 @task.command("list")
@@ -65,11 +65,11 @@ async def list_(client: "Client", name: str, namespace: str, output_format: outp
 
 @task.command()
 @click.argument("task_id", metavar="TASK")
-@click.option("--wait", is_flag=True, help="Wait for its end.")
+@click.option("--wait", is_flag=True, help="Wait for the end of the task.")
 @shell_option.object_format
 @session.connected
 async def show(client: "Client", task_id: str, wait: bool, output_format: output.Format) -> None:
-    """Show a task: what it was given, what it has told, and what came of it."""
+    """Show a task with its parameters, log and result."""
     source = client.applications
     found = await (source.finished(task_id) if wait else source.task(task_id))
     if output_format is not output.Format.TABLE:
@@ -90,7 +90,7 @@ async def show(client: "Client", task_id: str, wait: bool, output_format: output
 @click.argument("task_ids", nargs=-1, required=True, metavar="TASK...")
 @session.connected
 async def cancel(client: "Client", task_ids: tuple[str, ...]) -> None:
-    """End tasks: at once those that wait; what runs is ended by its agent."""
+    """Cancel tasks. A waiting task ends at once; a running one is ended by its agent."""
     for each in task_ids:
         found = await client.applications.cancel(each)
         output.line(f"{each}: {'is cancelled' if found.state.is_final else 'is being cancelled'}")
@@ -113,7 +113,7 @@ async def exec_(
     namespace: str,
     output_format: output.Format,
 ) -> None:
-    """Run a command in the folder of a unit's charm, where it can call the tools of an event.
+    """Run a command in the folder of a unit's charm, where it can call the charm's tools.
 
     Only administrators may, and only where the server allows it.
     """
@@ -127,7 +127,7 @@ async def exec_(
 @shell_option.object_format
 @session.connected
 async def actions(client: "Client", name: str, namespace: str, output_format: output.Format) -> None:
-    """List what the units of an application can be asked to do, by `unit run`."""
+    """List the actions of an application's units, which `unit run` runs."""
     found = await client.applications.get(name, namespace=namespace)
     declared = (await client.applications.charm(found.charm)).actions
     if output_format is output.Format.TABLE:

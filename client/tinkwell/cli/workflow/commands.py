@@ -1,4 +1,4 @@
-"""`tinkwell workflow`: templates at work on machines."""
+"""`tinkwell workflow`: run templates on machines, and follow them."""
 
 import dataclasses
 import json
@@ -27,11 +27,11 @@ _JOURNAL_HEADER = ("TIME", "TASK", "ACTION", "WORKER", "STATE", "ATTEMPT", "SECO
 
 @click.group(cls=command.Group)
 def workflow() -> None:
-    """Workflows: templates carried out on certain machines."""
+    """Workflows: runs of templates on machines."""
 
 
 @workflow.command()
-@click.option("-t", "--template", required=True, metavar="ID|NAME", help="Template to carry out.")
+@click.option("-t", "--template", required=True, metavar="ID|NAME", help="Template to run.")
 @click.option("-r", "--hardware", type=option.JsonObject(), help='Devices, such as {"device_1": "52:54:00:10:00:03"}.')
 @click.option(
     "--device",
@@ -40,7 +40,7 @@ def workflow() -> None:
     multiple=True,
     help="One device, such as device_1=52:54:00:10:00:03. Repeatable.",
 )
-@click.option("--with-units", is_flag=True, help="Run it on machines with units, too; they get no events meanwhile.")
+@click.option("--with-units", is_flag=True, help="Allow machines with units; the units get no events meanwhile.")
 @click.option("--wait", "is_awaited", is_flag=True, help="Wait until it is finished, and fail unless it succeeds.")
 @option.object_format
 @session.connected
@@ -55,8 +55,8 @@ async def create(
 ) -> None:
     """Start a workflow, and print its id. Devices may be given in both ways.
 
-    With --wait, what becomes of it is shown on standard error, as `tinkwell workflow watch ID` shows it. Ctrl-C ends
-    the waiting, not the workflow.
+    With --wait, its progress is shown on standard error, as `tinkwell workflow watch ID` shows it. Ctrl-C ends the
+    waiting, not the workflow.
     """
     text = document.dump_json(_device_map(hardware, devices))
     created = await client.workflows.create(template, text, with_units=with_units)
@@ -101,7 +101,10 @@ async def list_(client: "Client", states: tuple[State, ...], output_format: outp
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @session.connected
 async def delete(client: "Client", ids: tuple[str, ...]) -> None:
-    """Delete workflows; unfinished ones are cancelled first. One that does not exist does not keep the others."""
+    """Delete workflows; unfinished ones are cancelled first.
+
+    Those that do not exist are reported; the others are deleted.
+    """
     await several.delete(ids, client.workflows.delete)
 
 
@@ -110,17 +113,17 @@ async def delete(client: "Client", ids: tuple[str, ...]) -> None:
     "--older-than",
     type=duration.Duration(),
     metavar="DURATION",
-    help="How long ago they ended, such as 30d.  [default: as the server's workflow_retention_seconds]",
+    help="How long ago they ended or were deleted, such as 30d.  [default: as the server's workflow_retention_seconds]",
 )
-@click.option("--yes", "is_wanted", is_flag=True, help="Delete them for good; without this, nothing is changed.")
+@click.option("--yes", "is_wanted", is_flag=True, help="Delete them; without this option, they are only counted.")
 @option.object_format
 @session.connected
 async def prune(client: "Client", older_than: float | None, is_wanted: bool, output_format: output.Format) -> None:
-    """Delete for good what ended long ago, or say what would be deleted.
+    """Delete old workflows, machines and templates for good, or count them.
 
-    These are workflows that were finished or deleted so long ago, with all that belongs to them, and machines and
-    templates that were deleted so long ago and that nothing refers to. Servers do it by themselves. It may be stopped
-    and begun again.
+    These are workflows that were finished or deleted longer ago than --older-than, with all that belongs to them, and
+    machines and templates that were deleted longer ago and that nothing refers to. Servers also do it by themselves.
+    The command may be interrupted and run again.
     """
     pruned = dataclasses.asdict(await client.workflows.prune(older_than, apply=is_wanted))
     if output_format is not output.Format.TABLE:
@@ -136,7 +139,7 @@ async def prune(client: "Client", older_than: float | None, is_wanted: bool, out
 @click.option("--reason", default="", help="Why; it is kept with the workflow.")
 @session.connected
 async def cancel(client: "Client", workflow_id: str, reason: str) -> None:
-    """End an unfinished workflow; what runs is stopped."""
+    """End an unfinished workflow, and stop its running action."""
     change = await client.workflows.cancel(workflow_id, reason)
     output.line(
         f"{workflow_id}  cancelled  revision {change.revision}"
@@ -150,7 +153,7 @@ async def cancel(client: "Client", workflow_id: str, reason: str) -> None:
 @option.object_format
 @session.connected
 async def state(client: "Client", workflow_id: str, output_format: output.Format) -> None:
-    """Show how far a workflow is, action by action."""
+    """Show the progress of a workflow, action by action."""
     context = await client.workflows.context(workflow_id)
     actions = await client.workflows.actions(workflow_id)
     if output_format is not output.Format.TABLE:
@@ -166,7 +169,7 @@ async def state(client: "Client", workflow_id: str, output_format: output.Format
 @option.stream_format
 @session.connected
 async def events(client: "Client", workflow_id: str, output_format: output.Format) -> None:
-    """Show what was reported about a workflow's actions, in order; also for a deleted workflow."""
+    """Show the reports about a workflow's actions, in order; also for a deleted workflow."""
     found = [entry async for entry in client.workflows.events(workflow_id)]
     match output_format:
         case output.Format.TABLE:
@@ -188,9 +191,9 @@ async def events(client: "Client", workflow_id: str, output_format: output.Forma
 async def logs(
     client: "Client", workflow_id: str, follow: bool, no_prefix: bool, is_raw: bool, output_format: output.Format
 ) -> None:
-    """Show what a workflow's actions printed.
+    """Show the output of a workflow's actions.
 
-    On a terminal it has no colours, and what would move the cursor or worse is shown as an escape, such as \\x1b.
+    On a terminal it is shown without colours, and control characters are shown as escapes, such as \\x1b.
     """
     actions = await client.workflows.actions(workflow_id)
     names = {action.id: workflow_tree.title(action) for action in actions}
@@ -209,7 +212,7 @@ async def logs(
 @workflow.command()
 @click.argument("workflow_id", metavar="ID")
 @click.option("--version", type=click.IntRange(min=0), default=0, metavar="N", help="Version; 0 is the latest.")
-@click.option("--metadata", "only_metadata", is_flag=True, help="Print what was stored about the document.")
+@click.option("--metadata", "only_metadata", is_flag=True, help="Print the metadata of the document.")
 @click.option("--latest-version", "only_version", is_flag=True, help="Print the number of the latest version.")
 @option.object_format
 @session.connected
@@ -241,10 +244,10 @@ async def data(
 @click.argument("workflow_id", required=False, metavar="[ID]")
 @watching.options
 def watch(workflow_id: str | None, wanted: watching.Wanted) -> None:
-    """Show what becomes of a workflow until it is finished, or the events of all workflows as they happen.
+    """Follow a workflow until it is finished, or show the events of all workflows as they happen.
 
-    With an ID it shows tasks and actions, how long they take, what they wait for and what they print: as a tree on a
-    terminal, elsewhere as a line for each change. It fails unless the workflow succeeds.
+    With an ID it shows tasks and actions, with their times, output and what they wait for: as a tree on a terminal,
+    elsewhere as a line for each change. It fails unless the workflow succeeds.
 
     Without an ID, and with any of the options, it shows the events of workflows and their actions, and begins and ends
     as `tinkwell events watch` does.

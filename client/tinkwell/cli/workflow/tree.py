@@ -1,7 +1,7 @@
-"""What is known of one workflow while somebody follows it, and what can be said of it.
+"""The state of one workflow while a user follows it, and sentences about it.
 
-It is fed from a list, from events and from output lines, in whatever order they come: of each resource the newest
-version counts. It knows no clock and reads nothing by itself.
+It takes lists, events and output lines in any order, and keeps the newest version of each resource. It has no clock,
+and reads nothing by itself.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ class Tree:
         return self.workflow is not None and self.workflow.state is State.SUCCEEDED
 
     def replace(self, workflow: "Workflow", actions: "Iterable[Action]") -> "list[Resource]":
-        """Take a whole new list; gives what differs from before, the workflow last if it is over and first if not."""
+        """Take a complete new list; returns the differences, the workflow last if it is over and first if not."""
         actions = sorted(actions, key=lambda action: action.index)
         changed: list[Resource] = [action for action in actions if self._actions.get(action.id) != action]
         if self.workflow != workflow:
@@ -65,7 +65,7 @@ class Tree:
         return changed
 
     def apply(self, event: "Event") -> "Resource | None":
-        """Take an event; gives the resource as it is now, None where the event is older than what is known."""
+        """Take an event; returns the resource as it is now, None if the event is older than the known state."""
         match event.resource_type:
             case ResourceType.WORKFLOW if event.resource_id == self.workflow_id:
                 changed: Resource | None = self._apply_workflow(event)

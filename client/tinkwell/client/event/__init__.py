@@ -1,1 +1,1 @@
-"""Events, for users of the client."""
+"""The client of the log: watching and publishing events, and named positions."""

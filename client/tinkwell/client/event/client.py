@@ -1,4 +1,4 @@
-"""The log of everything that happens."""
+"""The client of the log of events."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from tinkwell.client.watch import service
 
 
 class EventClient(service.Service):
-    """Watches the events of all resources, publishes events of one's own, and keeps named positions."""
+    """Watches the events of all resources, publishes custom events, and keeps named positions."""
 
     def __init__(self, caller: call.Caller) -> None:
         self._stub = event_service_pb2_grpc.EventServiceStub(caller.channel)
@@ -37,21 +37,23 @@ class EventClient(service.Service):
     async def position(self, name: str, *, claim: bool = False) -> Position:
         """Read a named position; raises `NotFound` for one that was never claimed.
 
-        `claim` takes it over, and makes it where there is none: only the returned token may commit from then on.
+        `claim` creates the position, or takes it over: from then on only the returned token may commit.
         """
         request = field.build(pb.GetPositionRequest, name=name, claim=claim)
         return message.position(await self._caller.unary(self._stub.GetPosition, request, may_repeat=True))
 
     async def commit_position(self, name: str, *, revision: int, history_id: str, token: int) -> Position:
-        """Store how far the consumer has come; raises `LostRace` where another one has claimed the position.
+        """Store the revision up to which a consumer has handled events.
 
-        held = await client.events.position("mailer", claim=True)
-        watch = client.events.watch(from_revision=held.revision + 1, history_id=held.history_id)
-        async for event in watch:
-            await mail(event)
-            await client.events.commit_position(
-                "mailer", revision=watch.revision, history_id=watch.history_id, token=held.token
-            )
+            held = await client.events.position("mailer", claim=True)
+            watch = client.events.watch(from_revision=held.revision + 1, history_id=held.history_id)
+            async for event in watch:
+                await mail(event)
+                await client.events.commit_position(
+                    "mailer", revision=watch.revision, history_id=watch.history_id, token=held.token
+                )
+
+        Raises `LostRace` if another consumer has claimed the position since.
         """
         request = field.build(
             pb.CommitPositionRequest, name=name, revision=revision, history_id=history_id, token=token

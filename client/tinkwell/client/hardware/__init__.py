@@ -1,1 +1,1 @@
-"""Hardware, for users of the client."""
+"""The client of hardware: machines, pushed, found and watched."""

@@ -1,4 +1,4 @@
-"""The machines."""
+"""The client of machines."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -29,8 +29,9 @@ class HardwareClient(service.Service):
             await client.hardware.push({"id": machine_id, "network": network})
 
         A mapping has the JSON shape of a machine; `metadata` may be an object or its JSON text. An unknown key or a
-        wrong type raises `InvalidField` with its path. With `expected_version` (0: it must not exist) another version
-        raises `LostRace`. A taken MAC or IP address raises `AlreadyExists`. A push that changes nothing has revision 0.
+        wrong type raises `InvalidField` with its path. With `expected_version`, a machine of another version raises
+        `LostRace`; 0 means that the machine must not exist. A taken MAC or IP address raises `AlreadyExists`. A push
+        that changes nothing returns revision 0.
         """
         request = pb.PushRequest(data=message.to_hardware(hardware))
         if expected_version is not None:
@@ -41,17 +42,19 @@ class HardwareClient(service.Service):
     async def push_many(
         self, machines: bulk.Machines, *, on_progress: bulk.ProgressHook | None = None
     ) -> bulk.BulkChange:
-        """Push any number of machines in their order, fast: as `push` does, but in few transactions.
+        """Push any number of machines in order, each as `push` does, but many in one transaction.
 
             done = await client.hardware.push_many(machines, on_progress=lambda done: print(done.stored))
             print(f"{done.changed} of {done.stored} machines changed, the last at revision {done.revision}")
 
-        An iterable or async iterable of what `push` takes, or of `Conditional` with an expected version. `on_progress`,
-        plain or async, is called with the sums so far each time the server has stored some more.
+        `machines` is an iterable or async iterable of machines as `push` takes them, or of `Conditional` with an
+        expected version. `on_progress`, plain or async, is called with the sums so far each time that the server has
+        stored some more machines.
 
-        The first machine that is refused ends it with the error that `push` raises, whose text and fields name it by
-        its place (`machines[1234].data.network…`); all before it are stored, and none from it on. After any other error
-        some more may be stored than `on_progress` was told. To push all again leaves those as they are.
+        The first machine that the server refuses ends the call with the error that `push` raises; its text and fields
+        name the machine by its place (`machines[1234].data.network…`). All machines before it are stored, and no
+        others. After any other error, more machines may be stored than `on_progress` was told. Pushing all of them
+        again does not change the stored ones.
         """
         opened = self._caller.exchange(self._stub.PushMany)
         pushing = bulk.BulkPush(opened, self._caller.address, self._caller.timeout_seconds, on_progress)
@@ -63,7 +66,7 @@ class HardwareClient(service.Service):
         return message.hardware(await self._caller.unary(self._stub.ByID, request, may_repeat=True))
 
     async def by_mac(self, mac: str) -> Hardware:
-        """Get the machine that has an interface with this MAC address, in any case; raises `NotFound`."""
+        """Get the machine that has an interface with this MAC address, in upper or lower case; raises `NotFound`."""
         request = field.build(pb.ByMACRequest, mac=mac)
         return message.hardware(await self._caller.unary(self._stub.ByMAC, request, may_repeat=True))
 
@@ -90,7 +93,7 @@ class HardwareClient(service.Service):
         ip: str | None = None,
         data: Mapping[str, Any] | str | None = None,
     ) -> Change:
-        """Record that a machine announced itself, as an event whose data has `data` below the key `phone_home`.
+        """Record that a machine has called home: an event whose data has `data` under the key `phone_home`.
 
         Exactly one of `id`, `mac` and `ip` says which machine; raises `NotFound` for an unknown one.
         """

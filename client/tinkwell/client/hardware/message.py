@@ -10,12 +10,12 @@ from tinkwell.client import errors
 from tinkwell.client.hardware.model import Hardware
 from tinkwell.client.value import field, message, shape
 
-# A pushed machine may be one that was read before: what the server counts is accepted there, and ignored.
+# A caller may push a machine that it has read: the fields that only the server sets are accepted, and ignored.
 _PUSHED_KEYS = ("id", "version", "metadata", "network", "created_at", "updated_at", "deleted_at")
 
 
 def to_hardware(data: "Hardware | Mapping[str, Any]") -> hardware_service_pb2.Hardware:
-    """Build the message of a push; raises `InvalidField` naming every key that is unknown or of a wrong type."""
+    """Build the message of a push; raises `InvalidField` that names each unknown key and each wrong type."""
     content: Mapping[str, Any] = data.to_json() if isinstance(data, Hardware) else data
     if not isinstance(content, Mapping):
         raise errors.InvalidField.of("", f"hardware must be an object, not {type(content).__name__}")

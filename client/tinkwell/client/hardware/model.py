@@ -12,7 +12,7 @@ from tinkwell.core.event.kinds import ResourceType
 @shaped.resource(ResourceType.HARDWARE)
 @dataclass(frozen=True, slots=True)
 class Hardware(Shaped):
-    """One machine; `network` is `{"interfaces": [{"dhcp": {…}, "netboot": {…}}]}`, with default values left out."""
+    """A machine; `network` is `{"interfaces": [{"dhcp": {…}, "netboot": {…}}]}`, without default values."""
 
     id: str
     version: int = 0

@@ -1,9 +1,9 @@
-"""Many machines pushed by one call: what is sent, in which pieces, and what comes back.
+"""Pushes many machines by one call.
 
-One task sends while the caller's own reads, since the server tells how far it is while it receives. gRPC loses the
-status of a call that ends while something is written. So nothing is sent before the server has said that it is ready;
-and one that will store no more says so, and waits until sending has stopped. When the call ends otherwise, reading says
-why, and sending only stops.
+One task sends machines while the caller's task reads, because the server reports its progress while it receives. gRPC
+loses the status of a call that ends while a message is being written. So the client sends nothing before the server has
+said that it is ready. A server that will store no more says so, and waits until the client has stopped sending. When
+the call ends otherwise, the reading task raises the reason, and the sending task only stops.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from tinkwell.client.value import field as value_field
 from tinkwell.client.value import shape
 from tinkwell.core.errors import Violation
 
-# The server takes 20,000 parts in a request, and a part has two bytes at least.
+# The server accepts 20,000 fields and elements in a request, and each has two bytes at least.
 MAX_REQUEST_BYTES = 32 * 1024
 MAX_REQUEST_MACHINES = 100
-# What the server answers first, once it has let the caller in.
+# The metadata key by which the server says that it has accepted the call.
 READY_KEY = "x-tinkwell-ready"
 
 
@@ -40,14 +40,14 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class BulkChange:
-    """How many machines are stored, how many of them this changed, and the last revision; 0 while it changed none."""
+    """How many machines are stored, how many of these the call changed, and the revision of the last change, or 0."""
 
     stored: int = 0
     changed: int = 0
     revision: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Give the JSON object."""
+        """Return the JSON object."""
         return shape.to_json(self)
 
 
@@ -58,7 +58,7 @@ Call: TypeAlias = "aio.StreamStreamCall[pb.PushManyRequest, pb.PushManyResponse]
 
 
 class BulkPush:
-    """One such call."""
+    """One call that pushes many machines."""
 
     def __init__(self, opened: Call, address: str, timeout_seconds: float, on_progress: ProgressHook | None) -> None:
         self._call = opened
@@ -69,15 +69,15 @@ class BulkPush:
         self._is_writing = False
         self._is_cut_off = False
         self._is_sent = False
-        # The limit of the answer that is being waited for, if one is.
+        # The time limit of the answer that `run` waits for, if it waits.
         self._limit: asyncio.Timeout | None = None
-        # The server took nothing for too long.
+        # Set if the server received nothing for too long.
         self._stalled: errors.DeadlineExceeded | None = None
-        # A machine that cannot be sent. Those before it are pushed all the same.
+        # Set if a machine cannot be sent. The machines before it are pushed nevertheless.
         self._unfit: errors.InvalidField | None = None
 
     async def run(self, machines: Machines) -> BulkChange:
-        """Push, and give what came of it; raises what the call or the iterable of machines raises."""
+        """Push all machines, and return the sums; raises the errors of the call and of the iterable of machines."""
         failure: errors.Error | None = None
         done = BulkChange()
         try:
@@ -125,7 +125,7 @@ class BulkPush:
                 self._limit.reschedule(asyncio.get_running_loop().time() + self._timeout_seconds)
 
     async def _write(self, writing: Awaitable[None]) -> bool:
-        """Wait until it is written; False once the call has ended."""
+        """Wait until a message is written; False once the call has ended."""
         self._is_writing = True
         try:
             await call.within(self._timeout_seconds, self._address, writing)
@@ -140,7 +140,7 @@ class BulkPush:
         return False
 
     def _explained(self, failure: errors.Error | None) -> errors.Error | None:
-        """Say what it means that gRPC failed to write: the connection is lost."""
+        """Turn gRPC's error about a failed write into one that says that the connection is lost."""
         if self._is_cut_off and isinstance(failure, errors.Internal) and not failure.reason:
             return errors.Unavailable(f"no server is available at {self._address}: the connection was lost")
         return failure
@@ -159,13 +159,13 @@ class BulkPush:
 
     async def _stop(self, sending: asyncio.Task[None]) -> None:
         self._is_stopped = True
-        # One that is interrupted while it writes would take the whole call with it; it stops afterwards.
+        # Cancelling the task while it writes would cancel the whole call; it stops after the write.
         if not self._is_writing and not sending.done():
             sending.cancel()
             await self._finish()
 
     async def _read(self) -> pb.PushManyResponse | None:
-        # While machines are still to come, the server has perhaps nothing to say.
+        # While the client still sends machines, the server need not answer.
         limit = asyncio.timeout(self._timeout_seconds if self._is_sent else None)
         try:
             async with limit:
@@ -198,7 +198,7 @@ class BulkPush:
 
 
 def to_push(machine: Pushed, path: str) -> pb.PushRequest:
-    """Build the message of one machine; raises `InvalidField`, whose fields begin with the path."""
+    """Build the message of one machine; raises `InvalidField`, whose fields begin with `path`."""
     try:
         if isinstance(machine, Conditional):
             data = message.to_hardware(machine.hardware)

@@ -1,1 +1,1 @@
-"""Leases, for users of the client."""
+"""The client of leases, and the keeper that renews one."""

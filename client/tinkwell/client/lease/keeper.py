@@ -1,16 +1,16 @@
-"""Keeps the lease of an owner: what it runs is its own for as long as it says in time that it lives.
+"""Keeps the lease of an owner: the owner has its work as long as it renews the lease in time.
 
-Theory of operation. The server takes an owner that was silent for the length of a lease for dead, and gives what it ran
-to others. So both sides count, each by its own clock, and the owner counts from before it asked: it is never the later
-one to know that its lease is over. Its clock goes on while the machine sleeps.
+Theory of operation. The server takes an owner for dead if it was silent for the length of a lease, and gives its work
+to others. Both sides measure that time, each by its own clock. The owner measures from before its request, so it always
+knows before the server that its lease is over. Its clock goes on while the machine sleeps.
 
     acquire ──▶ renew every third of it ──▶ in time: go on
-                      │        └───────────▶ too late: it is over. Whoever listens kills what others may start anew;
-                      │                      asking goes on, for a lease that nobody was faster with lives on
-                      └── it is lost: acquire another one, greater, to which what was held moves
+                      │        └───────────▶ too late: it is over. Listeners end what others may start anew;
+                      │                      asking goes on: if nobody has taken the work, the lease lives on
+                      └── it is lost: acquire a new lease with a greater token, which gets the work
 
-With each renewal the server names workflows and operations whose owner is dead, for somebody to see to. There is one
-lease for all that a process does, and one listener for each kind of that, if it wants to hear of it.
+With each renewal the server names workflows and operations whose owner is dead, so that a live owner takes care of
+them. A process has one lease for all its work, and at most one listener for each kind of work.
 """
 
 import asyncio
@@ -26,37 +26,37 @@ from tinkwell.core.value.run_key import RunKind
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# A lease is renewed this often in its time.
+# How often a lease is renewed within its length.
 RENEWALS = 3
-# A silent server is asked again after a third of the lease, within these bounds.
+# A call to a silent server is given up after a third of the lease, within these bounds.
 CALL_SECONDS = 10.0
 SHORTEST_CALL_SECONDS = 1.0
 
 
 class LeaseApi(Protocol):
-    """What keeping a lease needs of the server."""
+    """The calls of the server that the keeper uses."""
 
     async def acquire(self, owner: str, engine: str) -> Lease:
-        """Begin a lease; a former one of this owner is over."""
+        """Begin a lease, which ends the owner's former one."""
 
     async def renew(self, lease_token: int) -> Renewed:
-        """Let a lease live on; raises `LeaseLost`."""
+        """Renew a lease; raises `LeaseLost`."""
 
     async def release(self, lease_token: int, *, workflow_id: str = "", worker_id: str = "") -> None:
-        """Say that nothing of a workflow runs here any more; without a workflow, end the lease."""
+        """Release the machines of a workflow; without a workflow, end the lease."""
 
 
 class Listener(Protocol):
-    """Who wants to know what becomes of the lease."""
+    """Is told what happens to the lease."""
 
     def inherit(self, ids: Iterable[str]) -> None:
-        """Hear which workflows or operations are held under the lease from its beginning; there need not be any."""
+        """Take the ids of the workflows or operations that a new lease holds from its beginning; there may be none."""
 
     def hear_of_lost(self, ids: Iterable[str]) -> None:
-        """Hear of workflows or operations whose owner is dead."""
+        """Take the ids of workflows or operations whose owner is dead."""
 
     def lose(self) -> None:
-        """Hear that the lease is over, and that what runs under it may be given to others."""
+        """The lease is over: the server may give its work to others."""
 
 
 def _boot_time() -> float:
@@ -64,9 +64,9 @@ def _boot_time() -> float:
 
 
 class Keeper:
-    """Keeps the lease of one owner. `engine` names where its runs are; who has the same one finds the same runs.
+    """Keeps the lease of one owner. `engine` names the place of its runs:
 
-    `clock` gives seconds that go on while the machine sleeps.
+    owners with the same engine see the same runs. `clock` returns seconds that go on while the machine sleeps.
     """
 
     def __init__(self, api: LeaseApi, *, owner: str, engine: str, clock: Callable[[], float] = _boot_time) -> None:
@@ -77,17 +77,17 @@ class Keeper:
         self._listeners: dict[RunKind, Listener] = {}
         self._token = 0
         self._seconds = 0.0
-        # When the lease is over, by the clock, unless it is renewed.
+        # The time of the clock at which the lease ends, unless it is renewed.
         self._ends_at = 0.0
         self._is_over = False
-        # How often it was over, or became another one.
+        # How often the lease was over, or was replaced by a new one.
         self._breaks = 0
         self._is_asked = asyncio.Event()
-        # Set and replaced each time that the server has answered that the lease lives.
+        # Set, and replaced by a new event, each time that the server confirms the lease.
         self._is_confirmed = asyncio.Event()
 
     def add(self, kind: RunKind, listener: Listener) -> None:
-        """Name the one who wants to know what becomes of the lease and of this kind of work; before `run` begins."""
+        """Set the listener for a kind of work. Call it before `run`."""
         self._listeners[kind] = listener
 
     async def token(self) -> int:
@@ -101,29 +101,29 @@ class Keeper:
         return token == self._token
 
     def lives(self, token: int) -> bool:
-        """Say whether this is the token of the lease, and the lease lives by this side's clock."""
+        """Say whether this is the token of the lease, and the lease lives by the owner's clock."""
         return bool(token) and token == self._token and self._clock() < self._ends_at
 
     @property
     def is_good(self) -> bool:
-        """Whether the lease lives by this side's clock: nobody else can have what is held under it."""
+        """Whether the lease lives by the owner's clock, so that nobody else can have its work."""
         return self.lives(self._token)
 
     def unbroken(self) -> Callable[[], bool]:
-        """Return what says, in any thread, whether the lease lives and has lived all the time since now.
+        """Return a function, for any thread, that says whether the lease has lived without a break since this call.
 
-        A lease that lives on after it was over may have lost what was held under it.
+        A lease that was over and then renewed may have lost work.
         """
         breaks = self._breaks
         return lambda: self.is_good and breaks == self._breaks
 
     async def until_good(self) -> None:
-        """Ask for the lease until it lives, or another one does."""
+        """Wait until the lease lives, or a new one does."""
         while not self.is_good:
             await self._ask()
 
     async def make_sure(self, token: int) -> None:
-        """Have the server say whether the lease of this token lives; if not, wait for another one."""
+        """Ask the server whether the lease of this token lives; if not, wait for a new one."""
         if token == self._token:
             await self._ask()
 
@@ -134,13 +134,13 @@ class Keeper:
 
     @property
     def grace_seconds(self) -> float:
-        """For how long what is lost is left to those who have its run at hand: they hear of it within the rest."""
+        """For how long lost work is left to owners that can reach its run; they hear of it in the rest of the lease."""
         return self._seconds * (RENEWALS - 1) / RENEWALS
 
     async def under(self, call: Callable[[int], Awaitable[T]]) -> T:
-        """Call with the lease's token. Where it is refused as lost, make sure of the lease and call once more.
+        """Call with the lease's token. If the call raises `LeaseLost`, make sure of the lease and call once more.
 
-        Raises `errors.LeaseLost` where the lease is good, so that what the call is about is another's.
+        Raises `errors.LeaseLost` if the lease lives, and so another owner has the work that the call is about.
         """
         token, is_sure = await self.token(), False
         while True:
@@ -153,7 +153,7 @@ class Keeper:
             token, is_sure = self._token, True
 
     async def release(self, workflow_id: str) -> bool:
-        """Say that nothing of a workflow runs here any more; False where the server does not want to hear it."""
+        """Release the machines of a workflow; False if the server refuses."""
         token = await self.token()
         try:
             await self._answer(lambda: self._api.release(token, workflow_id=workflow_id), what="release machines")
@@ -166,7 +166,7 @@ class Keeper:
         return True
 
     async def end(self) -> None:
-        """Give up the lease, and all that is held under it, for there is nothing left; it is tried once."""
+        """End the lease, once nothing runs under it. A failed call is not repeated."""
         if not self._token:
             return
         try:
@@ -176,7 +176,7 @@ class Keeper:
             logger.warning("the lease cannot be ended", extra={"cause": str(error) or type(error).__name__})
 
     async def run(self) -> NoReturn:
-        """Keep the lease until cancelled; raises an `errors.Error` that cannot be mended."""
+        """Keep the lease until cancelled; raises an `errors.Error` if another try cannot help."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep(), name="lease")
             group.create_task(self._watch_the_clock(), name="lease's clock")
@@ -227,7 +227,7 @@ class Keeper:
         confirmed.set()
 
     async def _watch_the_clock(self) -> NoReturn:
-        """Tell once, each time that the lease ends because the server was not reached."""
+        """Call the listeners' `lose` once, each time that the lease ends because the server was not reached."""
         while True:
             if not self._token or self._is_over:
                 await self._is_confirmed.wait()
@@ -240,7 +240,7 @@ class Keeper:
                     listener.lose()
 
     async def _answer(self, call: Callable[[], Awaitable[T]], *, what: str) -> T:
-        """Call until the server answers, not waiting long for one that is silent."""
+        """Repeat a call until the server answers, with a short time limit for each try."""
         third = self._seconds / RENEWALS or CALL_SECONDS
         limit = min(CALL_SECONDS, max(third, SHORTEST_CALL_SECONDS))
 

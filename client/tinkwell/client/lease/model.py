@@ -7,7 +7,7 @@ from tinkwell.client.value.shaped import Shaped
 
 @dataclass(frozen=True, slots=True)
 class Lease(Shaped):
-    """A lease that was acquired: its token, for how many seconds it lives, and what is held under it already."""
+    """A new lease: its token, for how many seconds it lives, and the workflows and operations that it holds already."""
 
     token: int
     seconds: float
@@ -17,9 +17,10 @@ class Lease(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Renewed(Shaped):
-    """A lease that lives on for so many seconds, and workflows and operations that were held under one that is over.
+    """A renewed lease.
 
-    Whoever hears of lost workflows calls `workflows.expire` for each; a lost operation may be acquired.
+    It lives for `seconds`; the lost workflows and operations are those whose owners' leases are over. The caller calls
+    `workflows.expire` for each lost workflow, and may acquire a lost operation.
     """
 
     seconds: float

@@ -1,1 +1,1 @@
-"""Releases, what changes them, and what their resources are like, for users of the client."""
+"""The client of releases, their operations and resources, and charts."""

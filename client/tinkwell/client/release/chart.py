@@ -1,4 +1,4 @@
-"""Charts: uploaded, listed, fetched, and given to calls that make releases of them."""
+"""The client of charts: uploads, lists and fetches them, and passes them to calls that install them."""
 
 import asyncio
 import importlib
@@ -18,7 +18,7 @@ from tinkwell.core.release.chart.file import archive
 
 T = TypeVar("T")
 
-# The folder or the archive of a chart, the bytes of this, or the digest of a chart that the server has.
+# A chart: the path of its folder or archive, the bytes of an archive, or the digest of a chart that the server has.
 ChartLike: TypeAlias = "bytes | str | os.PathLike[str]"
 
 _PACKAGE = "tinkwell.client.release.package"
@@ -29,12 +29,12 @@ class ChartClient(ReleaseWorker):
     """Uploads charts, lists and fetches them."""
 
     async def upload_chart(self, chart: "bytes | str | os.PathLike[str]") -> Chart:
-        """Store a chart, given as the path of its folder or archive, or as the bytes of this.
+        """Store a chart, given as the path of its folder or archive, or as the bytes of an archive.
 
             chart = await client.releases.upload_chart("./shop")
 
-        One that is there already is answered as it is. One that no release is made of is forgotten after a day. Raises
-        `ChartInvalid` with the file of each mistake, and `OSError` for a path that cannot be read.
+        A chart that the server has already is returned as it is. The server deletes a chart after a day if no release
+        uses it. Raises `ChartInvalid` with the file of each mistake, and `OSError` for a path that cannot be read.
         """
         data = await _read(chart)
 
@@ -53,7 +53,7 @@ class ChartClient(ReleaseWorker):
         return message.chart(parts[0].chart)
 
     async def chart_archive(self, digest: str) -> bytes:
-        """Get the archive of a chart, which has this digest; raises `NotFound`."""
+        """Get the archive of the chart with this digest; raises `NotFound`."""
         request = field.build(pb.GetChartRequest, digest=digest, with_archive=True)
         parts = [part.data async for part in self._list(self._stub.GetChart, request, lambda answer: answer)]
         data = b"".join(parts)
@@ -62,12 +62,12 @@ class ChartClient(ReleaseWorker):
         return data
 
     def charts(self, name: str = "") -> AsyncIterator[Chart]:
-        """Iterate over charts without their metadata by name, those of a name newest first; empty means all names."""
+        """Iterate over charts without their metadata, by name, then newest first; an empty `name` means all."""
         request = field.build(pb.ListChartsRequest, name=name)
         return self._list(self._stub.ListCharts, request, message.chart)
 
     async def _with_chart(self, chart: ChartLike, call: Callable[[str], Awaitable[T]]) -> T:
-        """Make a call with the digest of a chart, which is uploaded first where the server does not have it."""
+        """Make a call with the digest of a chart; the chart is uploaded first if the server does not have it."""
         if isinstance(chart, str) and chart.startswith(archive.DIGEST):
             return await call(chart)
         data = await _read(chart)
@@ -89,6 +89,6 @@ async def _read(chart: ChartLike) -> bytes:
 
 
 def _pack(path: Path) -> bytes:
-    # What packs reads YAML, which the library does not load for those who need none.
+    # The package module loads a YAML library, which callers without charts do not need.
     read: Callable[[Path], bytes] = importlib.import_module(_PACKAGE).read
     return read(path)

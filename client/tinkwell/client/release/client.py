@@ -1,4 +1,4 @@
-"""Releases: brought about, followed, changed and removed."""
+"""The client of releases: installs, changes, follows and removes them."""
 
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -31,11 +31,11 @@ _BRINGS_ABOUT = (OperationKind.INSTALL, OperationKind.UPGRADE, OperationKind.ROL
 
 
 class ReleaseClient(StoryClient):
-    """Installs, applies, plans, tests, follows and watches releases, and carries operations out.
+    """Installs, applies, plans, tests, follows and watches releases, and executes their operations.
 
-    A namespace that is empty is "default". What changes a release answers at once with the operation that it began, and
-    raises `OperationActive` where the release has another one that has not ended. `OperationOptions` are what each of
-    them can be told; with the `id` of its operation such a call can be repeated.
+    An empty namespace means "default". A call that changes a release returns at once with the operation that it began.
+    It raises `OperationActive` if another operation of the release has not ended. Each such call takes
+    `OperationOptions`; a call that gives the `id` of its operation can be repeated.
     """
 
     async def apply(
@@ -53,17 +53,17 @@ class ReleaseClient(StoryClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to bring about what manifests say: the YAML of `files` by their names, or one `manifest` alone.
+        """Begin to apply manifests: `files`, which are YAML texts by file name, or one `manifest`.
 
             handle = await client.releases.apply("shop", files={"shop.yaml": text}, variables={"size": 3}, atomic=True)
             await handle.result()
 
-        Resources that the release has and the manifests do not are removed. `variable_files`, by their names, may hold
-        expressions: each sees `variables`, which replace what files say, and the files before it. Raises `InvalidField`
-        for manifests that are wrong; what only their evaluation shows ends the operation.
+        Resources that the release has and the manifests do not have are removed. `variable_files`, by file name, may
+        hold expressions, which see `variables` and the files before. `variables` override those of files. Raises
+        `InvalidField` for wrong manifests; a mistake that only their evaluation shows ends the operation.
 
-        `secret_variables` are variables, too. Nobody but resources sees them, or what contains them: where they are
-        stored they are sealed, and elsewhere masked. Raises `SecretsDisabled` for a server without keys, and
+        `secret_variables` are variables whose values only resources see: they are stored encrypted, and masked
+        everywhere else, also inside of longer texts. Raises `SecretsDisabled` for a server without keys, and
         `InvalidField` for a value of fewer than 6 bytes.
         """
         request = field.build(
@@ -92,16 +92,16 @@ class ReleaseClient(StoryClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to install a chart: the path of its folder or archive, the bytes of this, or its digest.
+        """Begin to install a chart: the path of its folder or archive, the bytes of an archive, or its digest.
 
             handle = await client.releases.install("shop", "./shop", values={"web": {"size": 3}}, atomic=True)
             await handle.result()
 
-        A chart that the server does not have is uploaded first. `values` go before those of the chart; what stands at
-        the JSON pointers `secret_values` of them is sealed where it is stored, and masked elsewhere. Raises
-        `ChartInvalid` and `InvalidField` for what is wrong with both, `AlreadyExists` for a name whose release was
-        deployed already, `ChartUnknown` for the digest of a chart that the server does not have, and `SecretsDisabled`
-        for a server without keys.
+        A chart that the server does not have is uploaded first. `values` override those of the chart. `secret_values`
+        are JSON pointers into `values`: the values there are stored encrypted, and masked everywhere else. Raises
+        `ChartInvalid` and `InvalidField` for a wrong chart or wrong values, `AlreadyExists` for a name whose release
+        was deployed already, `ChartUnknown` for the digest of a chart that the server does not have, and
+        `SecretsDisabled` for a server without keys.
         """
         fields = requests.of_chart(name, namespace, values, secret_values, description, reason, id, options)
 
@@ -127,13 +127,13 @@ class ReleaseClient(StoryClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to bring a chart about in the place of what a release has; with `install` also where there is none.
+        """Begin to upgrade a release to a chart; with `install` also a release that does not exist yet.
 
             await client.releases.upgrade("shop", "./shop", values={"web": {"size": 4}}, install=True)
 
-        `values` go before those that were given for the revision that is deployed, or for the newest one where none
-        is, and these before the chart's own. `reset_values` leaves those of the former revision out. `reuse_values`
-        takes all of them, with what its chart had, in the place of what the chart has. Arguments and errors are those
+        `values` override the values of the deployed revision, or of the newest if none is deployed, and these override
+        those of the chart. `reset_values` ignores the values of the former revision. `reuse_values` takes the former
+        revision's values and its chart's defaults in the place of this chart's defaults. Arguments and errors are those
         of `install`; raises `NotFound` for a release that does not exist.
         """
         fields = requests.of_chart(name, namespace, values, secret_values, description, reason, id, options)
@@ -156,7 +156,7 @@ class ReleaseClient(StoryClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to bring about a former revision again; 0 means the one before the last that was deployed."""
+        """Begin to return to a former revision; 0 means the one before the last deployed revision."""
         request = field.build(
             pb.RollbackRequest,
             operation_id=id or str(uuid.uuid4()),
@@ -178,7 +178,7 @@ class ReleaseClient(StoryClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to remove a release: its resources in reverse order, and then its name is free."""
+        """Begin to remove a release: its resources in reverse order. Then its name is free."""
         request = field.build(
             pb.UninstallRequest,
             operation_id=id or str(uuid.uuid4()),
@@ -198,9 +198,9 @@ class ReleaseClient(StoryClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to go on with a failed release by the plan of its newest operation, where each resource is asked again.
+        """Begin to go on with a failed release by its newest operation's plan; each resource's state is read again.
 
-        `accept_lost` goes on where nobody knows what became of an action, `move_engine` on another engine.
+        `accept_lost` goes on although the result of an action is unknown; `move_engine` goes on with another engine.
         """
         request = field.build(
             pb.ResumeRequest,
@@ -213,9 +213,9 @@ class ReleaseClient(StoryClient):
         return self._handle(await self._caller.unary(self._stub.Resume, request, may_repeat=True))
 
     async def cancel(self, operation_id: str, *, now: bool = False, reason: str = "") -> Operation:
-        """End an operation: nothing new starts, and what runs gets 30 s, `now` none. One that has ended stays as it is.
+        """Cancel an operation: no more steps start, and a running one gets 30 s to end, with `now` none.
 
-        What was applied stays. The operation that comes back may go on for that long.
+        What was applied stays. The returned operation may still run for that time. One that has ended stays as it is.
         """
         request = field.build(pb.CancelRequest, operation_id=operation_id, now=now, reason=reason)
         return message.operation(await self._caller.unary(self._stub.Cancel, request, may_repeat=True))
@@ -234,9 +234,9 @@ class ReleaseClient(StoryClient):
     def list(
         self, namespace: str = "", states: Iterable[ReleaseState | str] = (), *, include_planned: bool = False
     ) -> AsyncIterator[Release]:
-        """Iterate over releases by namespace and name; both arguments filter, empty means all.
+        """Iterate over releases, ordered by namespace and name; `namespace` and `states` filter, empty means all.
 
-        A release that is no more than PLANNED comes where that is among the states, or is to be included.
+        Releases that are only PLANNED are left out, unless `states` has PLANNED or `include_planned` is set.
         """
         wanted = [field.member(ReleaseState, state, f"states[{i}]") for i, state in enumerate(states)]
         request = field.build(
@@ -248,16 +248,16 @@ class ReleaseClient(StoryClient):
         return self._list(self._stub.ListReleases, request, message.release)
 
     def history(self, name: str, *, namespace: str = "") -> AsyncIterator[Revision]:
-        """Iterate over a release's revisions without their documents, newest first; raises `NotFound`."""
+        """Iterate over the revisions of a release without their documents, newest first; raises `NotFound`."""
         request = field.build(pb.HistoryRequest, namespace=namespace, name=name)
         return self._list(self._stub.History, request, message.revision)
 
     async def revision(
         self, name: str, revision: int = 0, *, namespace: str = "", with_all_values: bool = False
     ) -> Revision:
-        """Get a revision with its documents; 0 means the last that was deployed, or the newest where none was.
+        """Get a revision with its documents; 0 means the last deployed one, or the newest if none was deployed.
 
-        `with_all_values` gives what the values of its chart and those of the user come to as well.
+        With `with_all_values` it also has the values of its chart and of the user, merged.
         """
         request = field.build(
             pb.GetRevisionRequest, namespace=namespace, name=name, revision=revision, with_all_values=with_all_values
@@ -265,12 +265,12 @@ class ReleaseClient(StoryClient):
         return message.revision(await self._caller.unary(self._stub.GetRevision, request, may_repeat=True))
 
     async def operation(self, id: str) -> Operation:  # noqa: A002
-        """Get an operation, with what it came to; raises `NotFound`."""
+        """Get an operation with its result; raises `NotFound`."""
         request = field.build(pb.GetOperationRequest, id=id)
         return message.operation(await self._caller.unary(self._stub.GetOperation, request, may_repeat=True))
 
     async def wait(self, operation_id: str) -> Operation:
-        """Wait until an operation has ended, over lost connections, and get it as it is then; raises `NotFound`."""
+        """Wait until an operation has ended, over lost connections, and return it; raises `NotFound`."""
         operation = await self.operation(operation_id)
 
         async def read() -> AsyncIterator[Operation]:
@@ -285,7 +285,7 @@ class ReleaseClient(StoryClient):
                     found = part.resource if isinstance(part, Event) else part.items[0]
                     if isinstance(found, Operation) and found.id == operation_id and found.state.is_final:
                         break
-            operation = await self.operation(operation_id)  # events do not have all of it
+            operation = await self.operation(operation_id)  # the operation in an event is incomplete
         return operation
 
     def operations(self, name: str, *, namespace: str = "") -> AsyncIterator[Operation]:
@@ -294,12 +294,12 @@ class ReleaseClient(StoryClient):
         return self._list(self._stub.ListOperations, request, message.operation)
 
     async def outputs(self, name: str, revision: int = 0, *, namespace: str = "") -> dict[str, Any]:
-        """Get what a release gives out: the `outputs` of its root chart, or of its manifests, as they were in the end.
+        """Get the `outputs` of a release: those of its root chart, or of its manifests.
 
             url = (await client.releases.outputs("shop"))["url"]
 
-        They are those of the last operation that has brought the revision about, None in the place of what is secret.
-        Empty for a revision that failed. `revision` and errors are those of `revision`.
+        They are those of the last operation that has deployed the revision, with None for secret ones. They are empty
+        for a revision that failed. The argument `revision` and the errors are those of the method `revision`.
         """
         wanted = await self.revision(name, revision, namespace=namespace)
         async for each in self.operations(name, namespace=namespace):
@@ -310,22 +310,23 @@ class ReleaseClient(StoryClient):
         return {}
 
     def nodes(self, operation_id: str) -> AsyncIterator[Node]:
-        """Iterate over an operation's nodes in the order of its plan, with their steps; none before it has a plan."""
+        """Iterate over the nodes of an operation, with steps, in the order of its plan; none before it has a plan."""
         request = field.build(pb.ListNodesRequest, operation_id=operation_id)
         return self._list(self._stub.ListNodes, request, message.node)
 
     def resources(self, name: str, *, namespace: str = "") -> AsyncIterator[Resource]:
-        """Iterate over the resources of a release as they were seen last, by path."""
+        """Iterate over the resources of a release as they were last seen, ordered by path."""
         request = field.build(pb.ListResourcesRequest, namespace=namespace, name=name)
         return self._list(self._stub.ListResources, request, message.resource)
 
     async def logs(self, operation_id: str, *, follow: bool = False, path: str = "") -> AsyncIterator[StepLogLine]:
-        """Iterate over what an operation's steps printed, in order; `follow` goes on until it has ended.
+        """Iterate over the output of an operation's steps, in order; with `follow`, until the operation has ended.
 
         `path` is a resource, empty for all.
         """
         request = field.build(pb.WatchStepLogsRequest, operation_id=operation_id, follow=follow, path=path)
-        # An operation may be silent for long; there the connection's keepalive finds a dead server.
+        # An operation may be silent for long, so no time limit applies. The connection's keepalive notices a dead
+        # server.
         silence = None if follow else self._caller.timeout_seconds
         stream = self._caller.stream(self._stub.WatchLogs, request, silence_seconds=silence)
         try:

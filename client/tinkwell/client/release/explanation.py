@@ -1,4 +1,4 @@
-"""Why an operation and its nodes are as they are, and where the values of a chart are from."""
+"""Explanations of an operation, its nodes, and the origin of a chart's values."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from tinkwell.core.release.kinds import NodeKind, NodeState
 
 @dataclass(frozen=True, slots=True)
 class NodeExplanation(Shaped):
-    """Why a node is as it is, in a sentence; `waits_for` are the paths of the nodes that keep it from its start."""
+    """Why a node is in its state, in a sentence; `waits_for` are the paths of the nodes that must end first."""
 
     path: str
     kind: NodeKind = NodeKind.RESOURCE
@@ -23,7 +23,7 @@ class NodeExplanation(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class EdgeExplanation(Shaped):
-    """That a subchart comes after another one, `before`, and the places that say so."""
+    """An edge between subcharts: this one comes after `before`. `sources` are the places that say so."""
 
     before: str
     origins: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class EdgeExplanation(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class DependencyExplanation(Shaped):
-    """Why a subchart is enabled or not; `sources` are where that is said, the one that counts first."""
+    """Whether a subchart is enabled; `sources` are the places that say so, the decisive one first."""
 
     path: str
     is_enabled: bool = False
@@ -42,9 +42,9 @@ class DependencyExplanation(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class ValueExplanation(Shaped):
-    """Where a value is from: `source` counts, and goes before those in `before`.
+    """Where a value comes from: `source` overrides the sources in `before`.
 
-    `value` is JSON text, of a long one the beginning, and empty where it is secret.
+    `value` is JSON text; a long one is cut, and a secret one is empty.
     """
 
     key: str
@@ -56,7 +56,7 @@ class ValueExplanation(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Shaped):
-    """What is to be said of an operation. `left_off` counts the nodes or values beyond the first ones."""
+    """The explanation of an operation. `left_off` counts the nodes or values that were left out of a long one."""
 
     operation_id: str
     sentence: str = ""

@@ -1,4 +1,4 @@
-"""An operation that was begun, until it has ended and what came of it."""
+"""A handle of an operation that was begun: waits for its end and gets its result."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -16,9 +16,9 @@ TAIL_LINES = 20
 class ReleaseFailed(errors.Error):
     """The operation has ended without success.
 
-    `node` is the first resource that failed, None where none did, `step` the call of it that was the last, and
-    `log_tail` what that printed last. `follow_up` is the operation that made up for this one, if it was atomic and had
-    changed something; that may have failed, too.
+    `node` is the first resource that failed, None if none did. `step` is its last step, and `log_tail` the last lines
+    that this printed. `follow_up` is the operation that undid this one, if this one was atomic and had changed
+    something; it may have failed, too.
     """
 
     default_code = "FAILED"
@@ -39,7 +39,7 @@ class ReleaseFailed(errors.Error):
 
 
 class Releases(Protocol):
-    """The calls that a handle needs."""
+    """The calls that a handle uses."""
 
     async def wait(self, operation_id: str) -> Operation:
         """Wait until an operation has ended."""
@@ -48,11 +48,11 @@ class Releases(Protocol):
         """Iterate over an operation's nodes."""
 
     def logs(self, operation_id: str, *, follow: bool = False, path: str = "") -> AsyncIterator[StepLogLine]:
-        """Iterate over what an operation's steps printed."""
+        """Iterate over the output of an operation's steps."""
 
 
 class OperationHandle:
-    """An operation as it was when it was begun, and a way to its end.
+    """An operation as it was when it began, and the calls that wait for its end.
 
     handle = await client.releases.apply("shop", files={"shop.yaml": text})
     try:
@@ -71,9 +71,10 @@ class OperationHandle:
         return self.operation.id
 
     async def result(self) -> Operation:
-        """Wait until the operation has succeeded, over lost connections; raises `ReleaseFailed` for any other end.
+        """Wait until the operation has succeeded, over lost connections; raises `ReleaseFailed` for another end.
 
-        After an atomic one it waits for the operation that makes up for it, too. To stop waiting changes nothing.
+        If an atomic operation fails, it also waits for the operation that undoes it. Cancelling the wait does not
+        cancel the operation.
         """
         ended = await self._releases.wait(self.id)
         if ended.state is State.SUCCEEDED:
@@ -83,9 +84,9 @@ class OperationHandle:
         raise ReleaseFailed(ended, node, await self._tail(ended, node), follow_up)
 
     async def plan(self) -> dict[str, Any]:
-        """Wait until a plan has succeeded, and get the document of what it found; raises as `result` does.
+        """Wait until a plan has succeeded, and get its document; raises what `result` raises.
 
-        Of any other operation it is empty.
+        Empty for an operation that is no plan.
         """
         return (await self.result()).result or {}
 
@@ -95,7 +96,7 @@ class OperationHandle:
         try:
             return await self._releases.wait(follow_up_id(ended.id))
         except errors.NotFound:
-            return None  # it had changed nothing
+            return None  # the operation had changed nothing
 
     async def _failed_node(self, ended: Operation) -> Node | None:
         try:

@@ -1,7 +1,8 @@
 """The rules of `.helmignore`: which files of a chart's folder are not packed.
 
-A pattern without a slash means names anywhere; one with a slash inside or before it, paths from the chart's folder on.
-A slash behind it means folders alone. `*`, `?` and `[…]` match within a name. `!` takes back what former lines say.
+A pattern without a slash matches names in any folder. A pattern with a slash inside or before it matches paths from the
+chart's folder on. With a slash at its end, it matches only folders. `*`, `?` and `[…]` match within a name. `!` cancels
+former lines for what it matches.
 """
 
 import fnmatch
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 from tinkwell.core import errors
 
-# What no chart is made of. Helm leaves out the last one as well.
+# Files that are never packed. Helm leaves out the last pattern as well.
 _ALWAYS = (".git", ".hg", ".svn", ".DS_Store", "/templates/.?*")
 
 
@@ -29,7 +30,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of one file, in their order; the last one that matches decides."""
+    """The rules of one file, in their order; the last matching rule decides."""
 
     rules: tuple[_Rule, ...]
 
@@ -49,7 +50,7 @@ class Rules:
         return cls(tuple(rules))
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:
-        """Tell whether a path is left out; what is below a folder that is, is left out as well."""
+        """Say whether a path is left out. If a folder is left out, so is everything in it."""
         parts = tuple(path.split("/"))
         found = [rule for rule in self.rules if rule.matches(parts, is_folder=is_folder)]
         return bool(found) and not found[-1].takes_back
@@ -57,7 +58,7 @@ class Rules:
 
 def _rule(pattern: str) -> _Rule:
     takes_back = pattern.startswith("!")
-    # A set of all characters but some is [^…] for Helm and [!…] for Python.
+    # Helm writes a negated set of characters as [^…], Python as [!…].
     pattern = pattern.removeprefix("!").replace("[^", "[!")
     is_for_folders = pattern.endswith("/")
     path = pattern.removesuffix("/")

@@ -1,4 +1,4 @@
-"""Operations that leave their release as it is: tests, and plans, which can be applied."""
+"""The client's calls for operations that do not change their release: tests and plans."""
 
 import abc
 import uuid
@@ -15,7 +15,7 @@ from tinkwell.client.value import field
 
 
 class LookingClient(ChartClient):
-    """Tests and plans."""
+    """Runs tests, makes plans, and applies plans."""
 
     async def test(
         self,
@@ -26,11 +26,11 @@ class LookingClient(ChartClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to run the tests of what is installed; the release stays as it is.
+        """Begin to run the tests of an installed release, which stays as it is.
 
             await (await client.releases.test("shop")).result()
 
-        Raises `NotFound`, and `IllegalTransition` for a release of which nothing was ever installed.
+        Raises `NotFound`, and `IllegalTransition` for a release that was never installed.
         """
         request = field.build(
             pb.TestRequest,
@@ -62,15 +62,15 @@ class LookingClient(ChartClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to find out what installing, or upgrading to, a chart would do, or applying manifests; nothing changes.
+        """Begin to plan the installation of a chart, an upgrade to it, or manifests. Nothing is changed.
 
             handle = await client.releases.plan("shop", "./shop", values={"web": {"size": 4}})
             for node in (await handle.plan())["nodes"]:
                 print(node["mark"], node["path"])
             await client.releases.apply_plan(handle.id)
 
-        Arguments and errors are those of `upgrade`, without `NotFound`, and of `apply`. A name that is free is not
-        taken by a plan. Options are those of the operation that applies it.
+        Arguments and errors are those of `upgrade` and `apply`, but `NotFound` is not raised. A plan does not reserve
+        the name of a new release. The options are for the operation that applies the plan.
         """
         fields = requests.of_chart(name, namespace, values, secret_values, description, reason, id, options)
         fields |= {"reset_values": reset_values, "reuse_values": reuse_values}
@@ -93,11 +93,11 @@ class LookingClient(ChartClient):
         id: str | None = None,  # noqa: A002
         **options: Unpack[OperationOptions],
     ) -> OperationHandle:
-        """Begin to find out how what is there differs from what was installed; nothing changes.
+        """Begin to compare the resources with what was installed. Nothing is changed.
 
             document = await (await client.releases.drift("shop")).plan()
 
-        Afterwards the release is `drifted` or it is not. Raises what `test` raises.
+        Afterwards `drifted` of the release says whether there was a difference. Raises what `test` raises.
         """
         request = field.build(
             pb.PlanRequest,
@@ -116,14 +116,14 @@ class LookingClient(ChartClient):
         reason: str = "",
         id: str | None = None,  # noqa: A002
     ) -> OperationHandle:
-        """Begin to do what a plan said, given by the id of its operation, with what the plan was made of.
+        """Begin to apply a plan, given by the id of its operation, with the documents that it was made of.
 
-        Raises `NotFound` for a plan that does not exist, `IllegalTransition` for one that did not succeed or is about
-        what is installed, and `PlanStale` where an operation has changed the release since.
+        Raises `NotFound` for a plan that does not exist, `IllegalTransition` for one that did not succeed or that
+        `drift` made, and `PlanStale` if an operation has changed the release since.
         """
         request = field.build(pb.ApplyPlanRequest, operation_id=id or str(uuid.uuid4()), plan=plan, reason=reason)
         return self._handle(await self._caller.unary(self._stub.ApplyPlan, request, may_repeat=True))
 
     @abc.abstractmethod
     def _handle(self, answer: pb.Operation) -> OperationHandle:
-        """Give the handle of an operation that was begun."""
+        """Return the handle of an operation that was begun."""

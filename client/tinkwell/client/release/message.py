@@ -1,4 +1,4 @@
-"""Releases between protobuf and objects."""
+"""Converts releases between protobuf messages and objects."""
 
 from collections.abc import Iterable
 
@@ -173,7 +173,7 @@ def to_options(source: OperationOptions) -> pb.OperationOptions:
 
 
 def node(source: pb.Node) -> Node:
-    """Read a node, with the steps that came along."""
+    """Read a node, with its steps if the message has them."""
     return Node(
         id=source.id,
         operation_id=source.operation_id,
@@ -241,7 +241,7 @@ def resource(source: pb.Resource) -> Resource:
 
 
 def lifecycle_run(source: pb.LifecycleRun) -> LifecycleRun:
-    """Read an event that was emitted."""
+    """Read an event in the life of a release."""
     return LifecycleRun(
         id=source.id,
         operation_id=source.operation_id,
@@ -290,7 +290,7 @@ def log_line(source: pb.StepLogLine) -> StepLogLine:
 
 
 def to_log_line(source: StepLogLine) -> pb.StepLogLine:
-    """Build the message of an output line; path and name are the server's to fill in."""
+    """Build the message of an output line; the server fills in path and name."""
     target = pb.StepLogLine(
         step_id=source.step_id,
         attempt=source.attempt,

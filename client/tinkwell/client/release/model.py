@@ -1,6 +1,4 @@
-"""Releases, their revisions and resources, and the operations on them with nodes and steps, as calls return and events
-carry them.
-"""
+"""Releases, revisions, resources, and operations with nodes and steps, as calls return and events carry them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +27,7 @@ from tinkwell.core.release.record import Options
 
 
 class OperationOptions(TypedDict, total=False):
-    """How an operation is carried out; what is left out is as in `Options`."""
+    """How an operation is executed; an option that is left out has the default of `Options`."""
 
     timeout_seconds: int
     readiness_timeout_seconds: int
@@ -47,12 +45,12 @@ class OperationOptions(TypedDict, total=False):
 @shaped.resource(ResourceType.RELEASE)
 @dataclass(frozen=True, slots=True)
 class Release(Shaped):
-    """Resources that were brought about together, under a name that is unique in its namespace.
+    """A release: resources that were installed together, under a name that is unique in its namespace.
 
-    `revision` is the last one that was deployed, 0 for none, and `latest_revision` the newest that there is.
-    `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan; `engine` is the engine
-    that it belongs to, empty for any. `drifted` says that the last plan of what is installed found something else.
-    `annotations` are texts that functions of the server's installation add to lists.
+    `revision` is the last deployed one, 0 for none, and `latest_revision` the newest one. `operation_id` is the newest
+    operation that changes the release, or the newest plan of a PLANNED release. `engine` is the engine that the release
+    belongs to, empty for any. `drifted` says that the last `drift` found a difference. `annotations` are texts that the
+    server's own functions add to lists.
     """
 
     id: str
@@ -77,9 +75,9 @@ class Release(Shaped):
 @shaped.resource(ResourceType.CHART)
 @dataclass(frozen=True, slots=True)
 class Chart(Shaped):
-    """What a release can be made of, as it was uploaded. `digest` is that of its archive, which has `size` bytes.
+    """A chart, as it was uploaded. `digest` is that of its archive, which has `size` bytes.
 
-    `metadata` is Chart.yaml, None in lists and events. `warnings` are what the chart may be mended in.
+    `metadata` is Chart.yaml, None in lists and events. `warnings` say what its author may correct.
     """
 
     id: str
@@ -98,13 +96,13 @@ class Chart(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Revision(Shaped):
-    """What one operation installed; its documents are None in lists.
+    """A revision of a release, which one operation installed; its documents are None in lists.
 
-    `source` is what the user gave: {"files": {NAME: TEXT}, "variables": {…}}, or of a chart
-    {"chart": {"digest", "name", "version"}, "user_values": {…}, "strict": …}. `manifest` is what came out of it:
-    {"plugs": {…}, "resources": {…}, "outputs": {…}}. `plan` is what was done for it, node by node. `rollback_of` is the
-    revision whose documents these are, 0 for none. `all_values` are what the values of a chart and those of the user
-    come to, where they were asked for.
+    `source` is the user's input: {"files": {NAME: TEXT}, "variables": {…}}, or for a chart {"chart": {"digest", "name",
+    "version"}, "user_values": {…}, "strict": …}. `manifest` is the result of its evaluation: {"plugs": {…},
+    "resources": {…}, "outputs": {…}}. `plan` has the nodes of the operation. `rollback_of` is the revision whose
+    documents these are, 0 for none. `all_values` are the merged values of the chart and the user, None if they were not
+    asked for.
     """
 
     release_id: str
@@ -124,15 +122,15 @@ class Revision(Shaped):
 @shaped.resource(ResourceType.OPERATION)
 @dataclass(frozen=True, slots=True)
 class Operation(Shaped):
-    """One change of a release, from its request to its end.
+    """An operation: one change of a release, from its request to its end.
 
-    `revision` is the one that it installs, 0 until that exists and where it installs none. `cause` says why it ended
-    without success. `follows` is the id of the operation that it makes up for, and `plan_of` that of the plan that it
-    applies, empty for none. `result` is what a PLAN or a TEST came to, once it has ended, or the `outputs` of what was
-    brought about; it is None in lists and events, and `options` are None in events.
+    `revision` is the one that it installs, 0 if it installs none or before that exists. `cause` says why it ended
+    without success. `follows` is the id of the operation that it undoes, and `plan_of` that of the plan that it
+    applies, empty for none. `result` is the result of a PLAN or a TEST, once that has ended, or the `outputs` of an
+    installation; it is None in lists and events, and `options` are None in events.
 
-    `remaining_seconds` until its deadline, negative when past, and `lease_token`, under which it is held, 0 for none,
-    are a moment's answers and no part of the JSON shape.
+    `remaining_seconds` until its deadline, negative when past, and `lease_token` of the lease that holds it, 0 for
+    none, hold for the moment of the answer and are no part of the JSON shape.
     """
 
     id: str
@@ -169,9 +167,9 @@ class Operation(Shaped):
 @shaped.resource(ResourceType.STEP)
 @dataclass(frozen=True, slots=True)
 class Step(Shaped):
-    """One call of a resource's image. `ordinal` counts the steps of its node, and `attempt` its runs, from 1.
+    """A step: one call of a resource's image. `ordinal` counts the steps of its node, and `attempt` its runs, from 1.
 
-    An empty `image` is the resource's own; `args` None leaves the image's own.
+    An empty `image` means the resource's image; with `args` None the image's own arguments are used.
     """
 
     id: str
@@ -200,11 +198,11 @@ class Step(Shaped):
 @shaped.resource(ResourceType.NODE)
 @dataclass(frozen=True, slots=True)
 class Node(Shaped):
-    """A place in an operation's plan: a resource, which `path` names, that is installed or removed.
+    """A node of an operation's plan: a resource, named by `path`, that is installed or removed.
 
-    `ordinal` is the place in the plan, from 0, and `batch` the layer, from 1. `changed` says that an action has run.
-    `steps` are in order, and come with `nodes` and `work` alone; `after` names the nodes that this one waits for by
-    their paths, and comes with `nodes` alone.
+    `ordinal` is its place in the plan, from 0, and `batch` its layer, from 1. `changed` says that an action has run.
+    `steps` are in order; only `nodes` and `work` return them. `after` has the paths of the nodes that this one waits
+    for; only `nodes` returns it.
     """
 
     id: str
@@ -230,11 +228,11 @@ class Node(Shaped):
 @shaped.resource(ResourceType.LIFECYCLE)
 @dataclass(frozen=True, slots=True)
 class LifecycleRun(Shaped):
-    """An event in the life of a release, such as pre-install, which an operation emitted.
+    """An event in the life of a release, such as pre-install, that an operation emitted.
 
-    `ordinal` counts what was emitted in the operation, from 1; `chart` is the path of the one whose event it is, empty
-    without charts. `handlers` are those that heard it, in order; an event of more of them than 48 KiB can tell has none
-    here. `message` says why one of them failed, and `seconds` is how long all of them took.
+    `ordinal` counts the events of the operation, from 1; `chart` is the path of the chart whose event it is, empty
+    without charts. `handlers` are those that were called, in order; they are left out of the log's event if they need
+    more than 48 KiB. `message` says why a handler failed, and `seconds` is how long all of them took.
     """
 
     id: str
@@ -254,9 +252,10 @@ class LifecycleRun(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Resource(Shaped):
-    """A resource of a release as it was seen last. `owned` says that the release made it.
+    """A resource of a release as it was last seen. `owned` says that the release created it.
 
-    `revision` is the one whose installation saw it last; `init`, `config` and `state` are None where there is none.
+    `revision` is the one whose installation saw it last. `init`, `config` and `state` are None if the resource has
+    none.
     """
 
     release_id: str
@@ -274,9 +273,9 @@ class Resource(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class StepLogLine(Shaped):
-    """One output line of a step; `number` counts within the attempt, from 1. The server fills in path and name.
+    """One output line of a step; `number` counts within the attempt, from 1.The server fills in path and name.
 
-    An open line is not complete: it comes again, by the same number, and stands in place of this one.
+    An open line is not complete: a later line with the same number replaces it.
     """
 
     step_id: str
@@ -292,7 +291,7 @@ class StepLogLine(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedOperation(Shaped):
-    """An operation that has not ended; `is_held` says that somebody alive has it."""
+    """An operation that has not ended; `is_held` says that a live owner has it."""
 
     id: str
     release_id: str
@@ -304,9 +303,9 @@ class UnfinishedOperation(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """An operation that is held now. `is_first`: nobody had it before.
+    """An operation that the caller has acquired. `is_first`: nobody had it before.
 
-    `is_same_engine`: who had it before has, or had, the caller's engine, so that what it left running is found there.
+    `is_same_engine`: its former owner had the caller's engine, so the caller can find the runs that it left there.
     """
 
     operation: Operation
@@ -316,7 +315,7 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All that an operation works on. `documents` are JSON texts by their names; see the properties.
+    """The input of an operation. `documents` are JSON texts by name; the properties return them.
 
     `secrets` are texts that must not be shown.
     """
@@ -330,22 +329,22 @@ class Work:
 
     @property
     def source(self) -> str:
-        """What the user gave; empty for an operation without."""
+        """The user's input; empty if the operation has none."""
         return self.documents.get("source", "")
 
     @property
     def chart(self) -> str:
-        """The archive of the chart that is to be brought about, in base64; empty for an operation without."""
+        """The archive of the chart to install, in base64; empty if the operation has none."""
         return self.documents.get("chart", "")
 
     @property
     def manifest(self) -> str:
-        """What is to be brought about; empty until there is a plan."""
+        """The evaluated manifest; empty until there is a plan."""
         return self.documents.get("manifest", "")
 
     @property
     def late(self) -> str:
-        """Which strings of the manifest are evaluated late; empty until there is a plan."""
+        """The strings of the manifest that are evaluated late; empty until there is a plan."""
         return self.documents.get("late", "")
 
     @property
@@ -355,12 +354,12 @@ class Work:
 
     @property
     def expected(self) -> str:
-        """What the plan that is applied has come to; empty for an operation that applies none."""
+        """The result of the plan that the operation applies; empty if it applies none."""
         return self.documents.get("expected", "")
 
     @property
     def removed_plans(self) -> Mapping[int, str]:
-        """The plans of former revisions, in whose reverse order resources are removed, by revision."""
+        """The plans of former revisions, by revision; resources are removed in the reverse order of these plans."""
         head = "removed/"
         found = {name.removeprefix(head): text for name, text in self.documents.items() if name.startswith(head)}
         return {int(revision): text for revision, text in found.items()}
@@ -368,7 +367,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A plan that was stored: the revision that is being installed, 0 for a removal, and its nodes in order."""
+    """The answer to a stored plan: the revision that is being installed, 0 for a removal, and the nodes in order."""
 
     revision: int
     nodes: tuple[Node, ...]

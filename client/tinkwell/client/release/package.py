@@ -1,8 +1,8 @@
 """Makes the archive of a chart from its folder.
 
-Files that `.helmignore` names stay out. Dependencies whose repository is a folder of this machine (`file://…`) are put
-into `charts/`, in place of what was taken from there before; where the folder is gone, that stays. Links are refused:
-whoever packs a stranger's chart must not send files from elsewhere along.
+Files that `.helmignore` names are left out. Dependencies whose repository is a folder of this machine (`file://…`) are
+packed into `charts/`, and replace former copies there; if the folder is gone, the copy is packed. Links are refused, so
+that a stranger's chart cannot make its packer send files from elsewhere.
 """
 
 import re
@@ -25,7 +25,7 @@ _REPOSITORY = "file://"
 
 
 def read(path: Path) -> bytes:
-    """Return the archive of a chart: the file itself, or that of a folder.
+    """Return the archive of a chart: the content of a file, or a packed folder.
 
     Raises `errors.ChartInvalid`, and `OSError` for what cannot be read.
     """
@@ -41,18 +41,18 @@ def pack(folder: Path) -> bytes:
     """Pack the folder of a chart; the same files give the same archive. Raises as `read`."""
     files = _Collection().collect(folder)
     name = _metadata(METADATA, files.get(METADATA, b"")).get("name")
-    # Whether that is a name is for those to say who read the chart.
+    # The reader of the chart checks the name.
     return archive.pack(name if isinstance(name, str) and _is_plain(name) else "chart", files)
 
 
 @dataclass(slots=True)
 class _Collection:
-    """Collects the files of a chart and of those that it is made of, all together within the limits of one archive."""
+    """Collects the files of a chart and of its dependencies, all together within the limits of one archive."""
 
     _allowance: archive.Allowance = field(default_factory=archive.Allowance)
 
     def collect(self, folder: Path, at: str = "", above: tuple[Path, ...] = ()) -> dict[str, bytes]:
-        """Return the files of a chart by their paths in its folder; `at` is the place of the chart in the root's."""
+        """Return the files of a chart by their paths in its folder; `at` is the chart's path in the root chart."""
         real = folder.resolve()
         if real in above:
             raise errors.ChartInvalid.of(f"{at}{METADATA}", f"the chart in {folder} is a dependency of itself")
@@ -75,7 +75,7 @@ class _Collection:
         at: str,
         above: tuple[Path, ...],
     ) -> dict[str, bytes]:
-        """Return the files of a chart with a dependency, of which several versions may be asked for."""
+        """Return the files of a chart together with those of a dependency, of which it may ask for several versions."""
         former = re.compile(rf"charts/{re.escape(name)}(?:/|(?:-v?\d[^/]*)?\.tgz$)")
         others = {path: files[path] for path in files if not former.match(path)}
         fetched: dict[str, bytes] = {}
@@ -119,7 +119,7 @@ class _Collection:
         return path.read_bytes()
 
     def _fetch(self, source: Path, entry: str, at: str, above: tuple[Path, ...]) -> dict[str, bytes]:
-        """Return a dependency as it is vendored; nothing where there is no chart."""
+        """Return the files of a dependency, packed into its chart; none if its folder has no chart."""
         if source.is_dir():
             inner = self.collect(source, f"{at}{entry}/", above)
             return {f"{entry}/{path}": inner[path] for path in inner}
@@ -129,7 +129,7 @@ class _Collection:
 
 
 def _local(field: str, content: bytes) -> dict[str, dict[str, None]]:
-    """Return the dependencies whose repository is a folder: their names, and the repositories in their order."""
+    """Return the dependencies whose repository is a folder: the names, each with its repositories in order."""
     entries = _metadata(field, content).get("dependencies")
     found: dict[str, dict[str, None]] = {}
     for entry in entries if isinstance(entries, list) else ():
@@ -142,7 +142,7 @@ def _local(field: str, content: bytes) -> dict[str, dict[str, None]]:
 
 
 def _metadata(field: str, content: bytes) -> JsonObject:
-    """Return what a Chart.yaml says; what is wrong beyond YAML itself is for others to say, who have its rules."""
+    """Return the content of a Chart.yaml. Only its YAML is checked here; the reader of the chart checks the rest."""
     from tinkwell.core.value.yaml import node as yaml_node
 
     try:

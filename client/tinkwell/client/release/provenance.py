@@ -1,6 +1,6 @@
-"""Checks who has signed a chart: a file ARCHIVE.prov as Helm makes it, which GnuPG's `gpgv` verifies.
+"""Checks the signature of a chart: a file ARCHIVE.prov, which Helm makes and GnuPG's `gpgv` verifies.
 
-The signed text has two documents: the chart's metadata, and the digests of archives by their names.
+The signed text has two YAML documents: the chart's metadata, and the digests of archives by name.
 """
 
 import hmac
@@ -17,7 +17,7 @@ from tinkwell.core.value.yaml import position
 
 SUFFIX = ".prov"
 SECONDS = 60
-# Of a signature, which names a few files.
+# The largest signature file; it names a few archives.
 MAX_SIGNATURE_BYTES = 1024 * 1024
 
 _STATUS = re.compile(r"^\[GNUPG:\] (\w+) ?(.*)$", re.MULTILINE)
@@ -25,7 +25,7 @@ _STATUS = re.compile(r"^\[GNUPG:\] (\w+) ?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """An archive as it was when it was verified, who has signed it, and the fingerprint of the key."""
+    """The bytes of a verified archive, the name of its signer, and the fingerprint of the key."""
 
     data: bytes
     signer: str
@@ -33,10 +33,10 @@ class Verified:
 
 
 def verify(archive: Path, keyring: Path) -> Verified:
-    """Verify an archive by the signature beside it and a keyring as `gpg --export` writes it.
+    """Verify an archive by the signature file beside it and a keyring, as `gpg --export` writes it.
 
-    Raises `errors.ChartInvalid` where it was not signed by a key of the ring, and `OSError` where something cannot be
-    read, `gpgv` included.
+    Raises `errors.ChartInvalid` if no key of the ring has signed the archive, and `OSError` if a file cannot be read,
+    or `gpgv` cannot be run.
     """
     if archive.is_dir():
         raise errors.ChartInvalid.of(str(archive), "is a folder; only an archive can have a signature")
@@ -61,9 +61,9 @@ def _read(path: Path, most: int) -> bytes:
 
 
 def _verified_text(signature: Path, keyring: Path) -> tuple[str, dict[str, str]]:
-    """Have `gpgv` verify a signature; gives the text that was signed, and what it says by its keywords."""
+    """Verify a signature with `gpgv`; returns the signed text, and gpgv's status lines by keyword."""
     with keyring.open("rb"):
-        pass  # gpgv says no more of a file that is not there than that a key is missing
+        pass  # if the keyring is missing, gpgv only says that a key is missing
     command = ["gpgv", "--status-fd", "2", "--keyring", str(keyring.resolve()), "--output", "-", str(signature)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)  # noqa: S603
@@ -93,7 +93,7 @@ def _explain(status: dict[str, str], keyring: Path) -> str:
 
 
 def _digest(signature: Path, text: str, archive: str) -> str:
-    """Return the digest that was signed for an archive."""
+    """Return the signed digest of an archive."""
     try:
         documents = [yaml_node.value_of(node) for node in yaml_node.documents(text)]
     except position.Malformed as error:

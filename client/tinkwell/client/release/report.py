@@ -1,4 +1,4 @@
-"""Reports about operations between objects and protobuf."""
+"""Converts reports about operations between objects and protobuf messages."""
 
 from typing import assert_never
 

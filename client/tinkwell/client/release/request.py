@@ -1,4 +1,4 @@
-"""Requests that begin operations, as they are sent."""
+"""Builds the requests that begin operations."""
 
 import uuid
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ def of_chart(
     id_: str | None,
     options: OperationOptions,
 ) -> dict[str, Any]:
-    """Give the fields that all requests for a chart have; raises `InvalidField`."""
+    """Return the fields that all requests for a chart have; raises `InvalidField`."""
     return {
         "operation_id": id_ or str(uuid.uuid4()),
         "namespace": namespace,
@@ -37,7 +37,7 @@ def of_chart(
 
 
 def files_of(files: Mapping[str, str] | None, manifest: Mapping[str, Any] | str | None) -> list[pb.ManifestFile]:
-    """Give the files of a request for manifests, of which there are some, or one alone; raises `InvalidField`."""
+    """Return the files of a request for manifests, from `files` or from `manifest`; raises `InvalidField`."""
     if (files is None) == (manifest is None):
         raise errors.InvalidField.of("files or manifest", "exactly one is needed")
     if files is None:
@@ -51,7 +51,7 @@ def variables_of(
     variable_files: Mapping[str, Mapping[str, Any] | str] | None,
     secret_variables: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Give the fields that say which variables manifests have; raises `InvalidField`."""
+    """Return the fields for the variables of manifests; raises `InvalidField`."""
     return {
         "variables": _variables(variables, secret_variables or {}),
         "secret_variables": [*(secret_variables or {})],
@@ -63,7 +63,7 @@ def variables_of(
 
 
 def _variables(variables: Mapping[str, Any] | str | None, secret: Mapping[str, Any]) -> str:
-    """Give the text of all variables; raises `InvalidField`."""
+    """Return all variables as JSON text; raises `InvalidField`."""
     text = field.to_json_text(variables, "variables")
     if not secret:
         return text

@@ -1,4 +1,4 @@
-"""What operations emit in the life of releases, and why they are as they are."""
+"""The client's calls for the life of releases: emitted events and explanations."""
 
 from collections.abc import AsyncIterator
 
@@ -11,22 +11,22 @@ from tinkwell.client.value import field
 
 
 class StoryClient(LookingClient):
-    """Tells what has happened to a release, and why."""
+    """Lists the events of operations, and explains operations."""
 
     def lifecycle(self, operation_id: str) -> AsyncIterator[LifecycleRun]:
-        """Iterate over what an operation emitted, such as pre-install, in its order, with who heard it."""
+        """Iterate over the events that an operation emitted, such as pre-install, in order, with their handlers."""
         request = field.build(pb.ListLifecycleRequest, operation_id=operation_id)
         return self._list(self._stub.ListLifecycle, request, message.lifecycle_run)
 
     async def explain(
         self, name: str, path: str = "", *, namespace: str = "", operation_id: str = "", with_values: bool = False
     ) -> Explanation:
-        """Say why a node of an operation, of the newest by default, is as it is; without a path all that are not done.
+        """Explain the state of a node of an operation, by default the newest; without a path, of all unfinished nodes.
 
             print((await client.releases.explain("shop", "bar:db")).nodes[0].sentence)
 
-        `with_values` asks where the values of a chart are from in their place: all, or that of a path such as
-        `bar.image`. Raises `InvalidField` for a path that names nothing.
+        With `with_values` it explains instead where the values of a chart come from: all values, or the one at a path
+        such as `bar.image`. Raises `InvalidField` for a path that names nothing.
         """
         request = field.build(
             pb.ExplainRequest,

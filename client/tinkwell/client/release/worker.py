@@ -1,4 +1,4 @@
-"""The calls of those who carry operations out: provisioners."""
+"""The calls of provisioners, which execute operations."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 
@@ -17,7 +17,7 @@ _PART_CHARACTERS = 256 * 1024
 
 
 class ReleaseWorker(service.Service):
-    """Finds operations, takes them, and says what becomes of them. `lease_token` is that of `client.work`."""
+    """Finds and acquires operations, and reports on them. `lease_token` is the token of a lease of `client.work`."""
 
     def __init__(self, caller: call.Caller) -> None:
         self._stub = release_service_pb2_grpc.ReleaseServiceStub(caller.channel)
@@ -26,25 +26,26 @@ class ReleaseWorker(service.Service):
     def unfinished(self, namespaces: Iterable[str] = ()) -> AsyncIterator[UnfinishedOperation]:
         """Iterate over the operations that have not ended, in these namespaces or in all.
 
-        Those that are past their deadline or cancelled, and that nobody alive holds, are ended by that.
+        The call ends those that are past their deadline or cancelled, if no live owner holds them.
         """
         request = field.build(pb.ListUnfinishedOperationsRequest, namespaces=tuple(namespaces))
         return self._list(self._stub.ListUnfinished, request, message.unfinished)
 
     async def acquire(self, operation_id: str, lease_token: int) -> Acquired:
-        """Take an operation, which starts if it is PENDING; raises `LeaseHeld` where somebody alive has it.
+        """Acquire an operation, which starts if it is PENDING; raises `LeaseHeld` if another live owner has it.
 
-        Raises `LeaseLost` where the lease is over, `IllegalTransition` where the operation is, or may not be had here.
+        Raises `LeaseLost` if the lease is over, `IllegalTransition` if the operation has ended, or must not run on this
+        engine.
         """
         request = field.build(pb.AcquireOperationRequest, operation_id=operation_id, lease_token=lease_token)
         answer = await self._caller.unary(self._stub.AcquireOperation, request, may_repeat=True)
         return Acquired(message.operation(answer.operation), answer.is_first, answer.is_same_engine)
 
     async def work(self, operation_id: str, lease_token: int, *, revision: int = 0) -> Work:
-        """Get all that an operation works on; with a `revision` of its release, of the documents the manifest of that.
+        """Get the input of an operation; with a `revision`, only its manifest and chart.
 
-        Raises `LeaseLost` where it is not held under this lease, and `SecretsDisabled` where the server cannot open
-        what is secret in it.
+        Raises `LeaseLost` if this lease does not hold the operation, and `SecretsDisabled` if the server cannot decrypt
+        its secrets.
         """
         request = field.build(pb.GetWorkRequest, operation_id=operation_id, lease_token=lease_token, revision=revision)
         collected = _Collected()
@@ -62,9 +63,10 @@ class ReleaseWorker(service.Service):
         plan: str,
         has_plugs: bool = False,
     ) -> Submitted:
-        """Store what an operation is going to do, all three documents JSON texts, and so make its revision.
+        """Store the plan of an operation, and so create its revision.
 
-        `has_plugs`: the release keeps files on the caller's engine, and belongs to it from now on.
+        All three documents are JSON texts. `has_plugs`: the release keeps files on the caller's engine, and belongs to
+        this engine from now on.
         """
         head = field.build(pb.SubmitPlanHead, operation_id=operation_id, lease_token=lease_token, has_plugs=has_plugs)
         documents = {"manifest": manifest, "late": late, "plan": plan}
@@ -79,12 +81,12 @@ class ReleaseWorker(service.Service):
         return Submitted(answer.revision, tuple(message.node(node) for node in answer.nodes))
 
     async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report]) -> Operation:
-        """Say what becomes of an operation: up to 500 reports, all or none, in order. A repetition changes nothing.
+        """Report on an operation: up to 500 reports, all or none, in order. A repetition changes nothing.
 
             await client.releases.report(operation_id, token, [NodeReport(path="db", state=NodeState.INSTALLING)])
 
-        Raises `LeaseLost` where the operation is not held under this lease any more, `IllegalTransition` where the
-        states do not allow it, `InvalidField` with the place of a report that fits nothing.
+        Raises `LeaseLost` if this lease does not hold the operation, `IllegalTransition` if the states do not allow a
+        report, and `InvalidField` with the place of a report about an unknown node or step.
         """
         request = field.build(
             pb.ReportOperationRequest,
@@ -96,11 +98,12 @@ class ReleaseWorker(service.Service):
         return message.operation(answer.operation)
 
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine] | AsyncIterable[StepLogLine]) -> int:
-        """Store output lines, and give how many the server took; a line that is already there is left as it is.
+        """Store output lines, and return how many were accepted, repeated ones included; those do not change.
 
             await client.releases.append_logs(operation_id, [StepLogLine(step_id, attempt=1, number=1, text="written")])
 
-        An async iterable is sent as it produces lines. Both are sent in batches, each of which is retried as calls are.
+        Lines are sent in batches, each of which is retried as calls are; those of an async iterable as it produces
+        them.
         """
         accepted = 0
 
@@ -122,7 +125,7 @@ class ReleaseWorker(service.Service):
 
 
 class _Collected:
-    """Puts the parts of an operation's work together."""
+    """Joins the parts of an operation's input."""
 
     def __init__(self) -> None:
         self._operation: pb.Operation | None = None

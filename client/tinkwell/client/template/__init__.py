@@ -1,1 +1,1 @@
-"""Templates, for users of the client."""
+"""The client of templates."""

@@ -1,4 +1,4 @@
-"""The templates that workflows are made from."""
+"""The client of templates, from which workflows are made."""
 
 import dataclasses
 import uuid
@@ -50,7 +50,7 @@ class TemplateClient(service.Service):
         return message.template(await self._caller.unary(self._stub.GetTemplate, request, may_repeat=True))
 
     def list(self, name: str = "") -> AsyncIterator[Template]:
-        """Iterate over templates without their data, oldest first; in `name` a `*` stands for any characters."""
+        """Iterate over templates without their data, oldest first. A `*` in `name` matches any characters."""
         request = field.build(pb.ListTemplatesRequest, name=name)
         return self._list(self._stub.ListTemplates, request, message.template)
 
@@ -62,7 +62,7 @@ class TemplateClient(service.Service):
         data: str | None = None,
         expected_version: int | None = None,
     ) -> Change:
-        """Change the name or the YAML; what is left out stays. Another version than expected raises `LostRace`."""
+        """Change the name or the YAML; None keeps it. Raises `LostRace` if the version is not the expected one."""
         request = field.build(
             pb.UpdateTemplateRequest, id=id, name=name or "", data=data or "", expected_version=expected_version
         )
@@ -88,5 +88,5 @@ class TemplateClient(service.Service):
 
 
 def _without_data(data: object) -> Template:
-    # As lists give them, so that the cache holds the same whatever it was filled from.
+    # Lists have no data, so the cache drops the data of events.
     return dataclasses.replace(Template.from_json(data), data=None)

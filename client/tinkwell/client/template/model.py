@@ -11,7 +11,7 @@ from tinkwell.core.event.kinds import ResourceType
 @shaped.resource(ResourceType.TEMPLATE)
 @dataclass(frozen=True, slots=True)
 class Template(Shaped):
-    """A YAML text with references to devices; `data` is None in lists."""
+    """A template: a YAML text with references to devices. `data` is that text, None in lists."""
 
     id: str
     name: str = ""

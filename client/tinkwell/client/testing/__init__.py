@@ -1,4 +1,4 @@
-"""A server for tests of one's own automation: real gRPC on a free port, everything in memory, faults on demand.
+"""A server for tests of your own automation: real gRPC on a free port, everything in memory, faults on demand.
 
     async with testing.FakeServer() as server, tinkwell.client.connect(server.address) as client:
         workflow = server.put(Workflow(id="…", state=State.RUNNING))

@@ -1,4 +1,4 @@
-"""What every call to the fake server passes: recording, the token, faults to order, and the translation of errors."""
+"""The interceptor of all calls to the fake server: records them, checks the token, adds faults, translates errors."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ _KEPT_CALLS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCall:
-    """A call that reached the server; one that streams is here once for each message, and before them with None."""
+    """A call that reached the server; a streaming call is recorded with None first, and then with each message."""
 
     method: str
     metadata: dict[str, str | bytes]
@@ -28,9 +28,9 @@ Around = Callable[[ReceivedCall, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
 class Gate(aio.ServerInterceptor):
-    """Stands before the services.
+    """Intercepts all calls of the services.
 
-    `around` is a test's own way to answer calls: it is given each call, and a function that answers it as ever.
+    `around` lets a test answer calls: it gets each call, and a function that answers the call as usual.
 
         async def lose_reports(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
             response = await answer()                       # it is done,
@@ -38,9 +38,9 @@ class Gate(aio.ServerInterceptor):
                 raise errors.Unavailable("the line is cut")   # but nobody hears of it
             return response
 
-    It may wait, raise an error of `tinkwell.core.errors`, or answer by itself. Reports that come by one call pass one
-    by one as well, each as a ReportActionStatus. Of calls that stream their answers it stands before the first one, and
-    what it returns is of no account.
+    It may wait, raise an error of `tinkwell.core.errors`, or answer by itself. Several reports in one call also pass
+    one by one, each as a ReportActionStatus. For calls that stream their answers, it runs before the first answer, and
+    its result is ignored.
     """
 
     def __init__(self, token: str | None) -> None:
@@ -54,7 +54,7 @@ class Gate(aio.ServerInterceptor):
         self._faults.extend([(method, error)] * times)
 
     async def pass_through(self, call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
-        """Answer a call as the test wants it."""
+        """Answer a call, through `around` if it is set."""
         return await (answer() if self.around is None else self.around(call, answer))
 
     async def intercept_service(

@@ -32,7 +32,7 @@ class EventLog:
         self.changed = asyncio.Event()
 
     def append(self, event: Event) -> Event:
-        """Give an event the next revision, and hand it to the streams."""
+        """Give an event the next revision, and send it to the streams."""
         self.tail += 1
         recorded = dataclasses.replace(event, revision=self.tail, created_at=event.created_at or self.clock.now())
         self.events.append(recorded)
@@ -62,7 +62,7 @@ class EventLog:
         self.wake()
 
     def pause(self) -> None:
-        """Let all streams stand still, as over a connection that delivers nothing, until `resume`."""
+        """Pause all streams, like a connection that delivers nothing, until `resume`."""
         self._is_paused = True
 
     def resume(self) -> None:
@@ -78,7 +78,7 @@ class EventLog:
         connection, position = self._connection, self._start(request)
         yield self._response([], position, created=True)
         while True:
-            # Whoever reads on late may have missed that events were forgotten.
+            # A late reader may need events that were deleted meanwhile.
             self._check(connection, position)
             changed = self.changed
             for response in () if self._is_paused else self._batches(request, types, position):

@@ -39,12 +39,11 @@ _OPTIONS = (("grpc.http2.min_ping_interval_without_data_ms", 5_000), ("grpc.so_r
 class FakeServer:
     """A server in this process and event loop, on a free port of the loopback interface; an async context manager.
 
-    It keeps resources and events in memory, checks little, and does on demand what a real server does only on bad
-    days. Workflows and releases begin and end by reports and by `put`, since nobody works here; deadlines follow
-    `clock`. What `gate.around` is set to stands around each call; `log.pause` holds watches up. `batch_size` and
-    `bookmark_seconds` shape its watches; with `token` it refuses calls without it, with `credentials` it speaks TLS.
-    Applications live by the rules of the core; their units get events as agents ask for them. Charts and charms need
-    the libraries of `tinkwell[server]`.
+    It keeps resources and events in memory, checks little, and causes faults on demand. It has no provisioner:
+    workflows and releases begin and end by reports and by `put`; deadlines follow `clock`. `gate.around` is called
+    around each call; `log.pause` delays watches. `batch_size` and `bookmark_seconds` configure its watches. With
+    `token` it refuses calls without that token, with `credentials` it uses TLS. Applications follow the rules of the
+    core; their units get events when agents ask for them. Charts and charms need the libraries of `tinkwell[server]`.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class FakeServer:
 
     @property
     def address(self) -> str:
-        """Where clients connect to; the same after a restart."""
+        """The address for clients; the same after a restart."""
         return f"localhost:{self._port}"
 
     @property
@@ -112,14 +111,14 @@ class FakeServer:
         self._server = server
 
     async def stop(self) -> None:
-        """Go away, as a server that dies; what it keeps stays for the next start."""
+        """Stop, as a server that dies; its resources and events stay for the next start."""
         if self._server is not None:
             server, self._server = self._server, None
             self.log.drop_connections()
             await server.stop(None)
 
     def put(self, resource: R, *, actor: str = "test") -> R:
-        """Create or replace a resource as the API would: version, times and the type of the event follow.
+        """Create or replace a resource as the API would; sets its version and times, and records an event.
 
         machine = server.put(Hardware(id="…"))
         server.put(dataclasses.replace(workflow, state=State.TIMEOUT))     # a WORKFLOW_TIMEOUT event
@@ -127,7 +126,7 @@ class FakeServer:
         return self.world.put(resource, actor=actor)
 
     def expire_lease(self, lease_token: int) -> None:
-        """Let a lease be over, as if its owner had not been heard of for too long."""
+        """End a lease, as if its owner had been silent for too long."""
         self.world.ledger.expire(lease_token)
 
     def remove(self, resource: R, *, actor: str = "test") -> Event:
@@ -155,7 +154,7 @@ class FakeServer:
         self.gate.fail_next(error, method=method, times=times)
 
     def requests(self, method: str) -> list[Any]:
-        """Give the requests received by a method, oldest first."""
+        """Return the requests received by a method, oldest first."""
         return [call.request for call in self.gate.calls if call.method == method and call.request is not None]
 
     async def _check_health(self, request: bytes, context: Any) -> bytes:

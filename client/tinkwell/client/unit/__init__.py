@@ -1,1 +1,1 @@
-"""Applications, units, what relates them, and the agents that run their events, for users of the client."""
+"""The clients of namespaces, applications, units, relations and secrets, and of the agents that run units' events."""

@@ -1,4 +1,4 @@
-"""Charms: uploaded, listed, and given to calls that make applications of them."""
+"""The client of charms: uploads and lists them, and passes them to calls that deploy them."""
 
 import asyncio
 import hashlib
@@ -18,7 +18,7 @@ from tinkwell.core import errors as core_errors
 
 T = TypeVar("T")
 
-# The folder or the package of a charm, the bytes of this, or the digest of a charm that the server has.
+# A charm: the path of its folder or package, the bytes of a package, or the digest of a charm that the server has.
 CharmLike: TypeAlias = "bytes | str | os.PathLike[str]"
 
 _DIGEST = "sha256:"
@@ -30,12 +30,12 @@ class CharmClient(ReadingClient):
     """Uploads charms, and lists them."""
 
     async def upload_charm(self, charm: CharmLike) -> Charm:
-        """Store a charm, given as the path of its folder or package, or as the bytes of this.
+        """Store a charm, given as the path of its folder or package, or as the bytes of a package.
 
             charm = await client.applications.upload_charm("./web")
 
-        One that is there already is answered as it is. Raises `CharmRefused` with each mistake, and `OSError` for a
-        path that cannot be read.
+        A charm that the server has already is returned as it is. Raises `CharmRefused` with each mistake, and `OSError`
+        for a path that cannot be read.
         """
         data = await _read(charm)
 
@@ -46,17 +46,17 @@ class CharmClient(ReadingClient):
         return message.charm(await self._caller.upload(self._stub.UploadCharm, requests, may_repeat=True))
 
     async def charm(self, digest: str) -> Charm:
-        """Get a charm with what it declares; raises `NotFound`."""
+        """Get a charm with its declarations; raises `NotFound`."""
         request = field.build(pb.GetCharmRequest, digest=digest)
         return message.charm(await self._caller.unary(self._stub.GetCharm, request, may_repeat=True))
 
     def charms(self, name: str = "") -> AsyncIterator[Charm]:
-        """Iterate over charms by name, those of a name newest first; empty means all names."""
+        """Iterate over charms, by name, then newest first; an empty `name` means all."""
         request = field.build(pb.ListCharmsRequest, name=name)
         return self._list(self._stub.ListCharms, request, message.charm)
 
     async def _with_charm(self, charm: CharmLike, call: Callable[[str], Awaitable[T]]) -> T:
-        """Make a call with the digest of a charm, which is uploaded first where the server does not have it."""
+        """Make a call with the digest of a charm; the charm is uploaded first if the server does not have it."""
         if isinstance(charm, str) and charm.startswith(_DIGEST):
             return await call(charm)
         data = await _read(charm)
@@ -80,6 +80,6 @@ async def _read(charm: CharmLike) -> bytes:
 
 
 def _pack(path: Path) -> bytes:
-    # What packs reads YAML, which the library does not load for those who need none.
+    # The package module loads a YAML library, which callers without charms do not need.
     read: Callable[[Path], bytes] = importlib.import_module(_PACKAGE).read
     return read(path)

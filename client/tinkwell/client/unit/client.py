@@ -1,4 +1,4 @@
-"""Applications: deployed, related, changed, followed and removed."""
+"""The client of applications: deploys, relates, changes, follows and removes them."""
 
 import asyncio
 import contextlib
@@ -20,10 +20,10 @@ from tinkwell.core.unit.kinds import Profile
 
 
 class ApplicationClient(CharmClient, TaskClient):
-    """Deploys, relates, changes, follows and removes applications. A namespace that is empty is "default".
+    """Deploys, relates, changes, follows and removes applications.An empty namespace means "default".
 
-    What changes something answers at once; the events that follow from it are run by agents, and `settled` waits for
-    their end.
+    Calls that change something return at once. Agents run the events that follow from the change, and `settled` waits
+    for their end.
     """
 
     async def deploy(
@@ -40,15 +40,16 @@ class ApplicationClient(CharmClient, TaskClient):
         namespace: str = "",
         id: str | None = None,  # noqa: A002
     ) -> Application:
-        """Make an application of a charm: the path of its folder or package, the bytes of this, or its digest.
+        """Deploy a charm, given as the path of its folder or package, the bytes of a package, or a digest.
 
             await client.applications.deploy("web", "./web", units=2, config={"workers": 4})
             await client.applications.settled("web")
 
-        A charm that the server does not have is uploaded first. `machines` are ids of hardware, for one unit each;
-        other units go where the fewest are, or with `anywhere` to no machine. `storage` says how many instances of a
-        storage each unit has. A unit that no agent serves waits until one does. Raises `CharmRefused`, `AlreadyExists`
-        for a name that is taken, `InvalidField` for an option that the charm does not have, `NotFound` for a machine.
+        A charm that the server does not have is uploaded first. `machines` are ids of hardware, for one unit each.
+        Further units go to the machines with the fewest units, or with `anywhere` to no machine. `storage` is the
+        number of instances of each storage that a unit gets. A unit that no agent serves waits for one. Raises
+        `CharmRefused`, `AlreadyExists` for a taken name, `InvalidField` for an option that the charm does not have, and
+        `NotFound` for an unknown machine.
         """
         fields: dict[str, Any] = {
             "id": id or str(uuid.uuid4()),
@@ -72,7 +73,7 @@ class ApplicationClient(CharmClient, TaskClient):
     async def set_config(
         self, application: str, config: Mapping[str, Any] | str, *, namespace: str = ""
     ) -> Application:
-        """Set options, all or none; None gives an option its default again. Units hear of it by config-changed."""
+        """Set options, all or none; None resets an option to its default. Units get config-changed."""
         request = field.build(
             pb.SetConfigRequest,
             namespace=namespace,
@@ -92,7 +93,7 @@ class ApplicationClient(CharmClient, TaskClient):
         namespace: str = "",
         ids: Iterable[str] | None = None,
     ) -> tuple[Unit, ...]:
-        """Add units, whose numbers were never given before; arguments are those of `deploy`."""
+        """Add units, whose numbers were never used before; arguments are those of `deploy`."""
         request = field.build(
             pb.AddUnitsRequest,
             namespace=namespace,
@@ -115,7 +116,7 @@ class ApplicationClient(CharmClient, TaskClient):
         keep_storage: bool = False,
         namespace: str = "",
     ) -> Unit:
-        """Begin the teardown of a unit. `force` ends it without that, once `grace_seconds` are over.
+        """Begin the teardown of a unit; with `force`, end the unit without it after `grace_seconds`.
 
         `keep_storage` leaves its storage on the machine, where it may be attached to another unit.
         """
@@ -137,9 +138,9 @@ class ApplicationClient(CharmClient, TaskClient):
         config: Mapping[str, Any] | str | None = None,
         namespace: str = "",
     ) -> Application:
-        """Give an application another charm, and options with it; units hear of it by upgrade-charm.
+        """Give an application another charm, and optionally set options; units get upgrade-charm.
 
-        Raises `CharmRefused` where the charm lacks an endpoint that is related, or a storage that is there.
+        Raises `CharmRefused` if the charm lacks an endpoint that has relations, or a storage that has instances.
         """
         text = field.to_json_text(config, "config")
 
@@ -160,7 +161,7 @@ class ApplicationClient(CharmClient, TaskClient):
         keep_storage: bool = False,
         namespace: str = "",
     ) -> Application:
-        """Begin the teardown of an application: of its units and relations. Options are those of `remove_unit`."""
+        """Begin the teardown of an application, its units and its relations. Options are those of `remove_unit`."""
         request = field.build(
             pb.RemoveRequest,
             namespace=namespace,
@@ -172,36 +173,36 @@ class ApplicationClient(CharmClient, TaskClient):
         return message.application(await self._caller.unary(self._stub.Remove, request, may_repeat=False))
 
     async def relate(self, first: str, second: str, *, namespace: str = "") -> Relation:
-        """Join an endpoint that provides an interface and one that requires it; names are such as web:db, or web alone.
+        """Relate two endpoints, one that provides an interface and one that requires it, such as web:db, or only web.
 
             await client.applications.relate("web:db", "pg")
 
-        A relation that is there already is answered as it is. Raises `EndpointMismatch` where no pair of endpoints, or
-        more than one, fits.
+        An existing relation is returned as it is. Raises `EndpointMismatch` if no pair of endpoints, or more than one,
+        fits.
         """
         request = field.build(pb.RelateRequest, namespace=namespace, first=first, second=second)
         return message.relation(await self._caller.unary(self._stub.Relate, request, may_repeat=True))
 
     async def unrelate(self, first: str = "", second: str = "", *, number: int = 0, namespace: str = "") -> Relation:
-        """Begin the end of a relation, given by its endpoints or by its number; raises `NotFound`."""
+        """Begin to remove a relation, given by its endpoints or by its number; raises `NotFound`."""
         request = field.build(pb.UnrelateRequest, namespace=namespace, first=first, second=second, number=number)
         return message.relation(await self._caller.unary(self._stub.Unrelate, request, may_repeat=False))
 
     async def resolve(self, unit: str, *, skip: bool = False, namespace: str = "") -> Unit:
-        """Have a unit's failed event tried again now, or with `skip` left out; raises `IllegalTransition` for none."""
+        """Retry a unit's failed event now, or skip it with `skip`; raises `IllegalTransition` if none has failed."""
         request = field.build(pb.ResolveRequest, namespace=namespace, unit=unit, skip=skip)
         return message.unit(await self._caller.unary(self._stub.Resolve, request, may_repeat=False))
 
     async def prepare_upgrade(self, unit: str, *, namespace: str = "") -> Unit:
-        """Ask a unit for pre-series-upgrade; raises `UnitInError` while an event of it has failed."""
+        """Send a unit pre-series-upgrade; raises `UnitInError` if an event of the unit has failed."""
         return await self._request(unit, namespace, pb.UNIT_REQUEST_PREPARE_UPGRADE)
 
     async def finish_upgrade(self, unit: str, *, namespace: str = "") -> Unit:
-        """Ask a unit for post-series-upgrade, which comes after pre-series-upgrade; raises as that."""
+        """Send a unit post-series-upgrade, which follows pre-series-upgrade; raises what `prepare_upgrade` raises."""
         return await self._request(unit, namespace, pb.UNIT_REQUEST_FINISH_UPGRADE)
 
     async def collect_metrics(self, unit: str, *, namespace: str = "") -> Unit:
-        """Ask a unit for collect-metrics; raises `UnitInError` while an event of it has failed."""
+        """Send a unit collect-metrics; raises `UnitInError` if an event of the unit has failed."""
         return await self._request(unit, namespace, pb.UNIT_REQUEST_COLLECT_METRICS)
 
     async def attach(self, unit: str, storage: str, *, namespace: str = "") -> Storage:
@@ -215,7 +216,7 @@ class ApplicationClient(CharmClient, TaskClient):
         return message.storage(await self._caller.unary(self._stub.Detach, request, may_repeat=False))
 
     async def remove_storage(self, storage: str, *, namespace: str = "") -> Storage:
-        """Remove a storage instance that was detached, such as data/0, with all that is kept in it.
+        """Remove a detached storage instance, such as data/0, with its content.
 
         Raises `IllegalTransition` while a unit has it.
         """
@@ -223,21 +224,22 @@ class ApplicationClient(CharmClient, TaskClient):
         return message.storage(await self._caller.unary(self._stub.RemoveStorage, request, may_repeat=False))
 
     async def settled(self, *applications: str, namespace: str = "", timeout_seconds: float | None = None) -> None:
-        """Wait until nothing runs and nothing is due for the units of applications, or until these are gone.
+        """Wait until applications are settled, so that no event of their units runs or is due, or until they are gone.
 
             await client.applications.relate("web", "pg")
             await client.applications.settled("web", "pg", timeout_seconds=60)
 
-        Applications that are related are best waited for together. Raises `UnitInError` with what has failed,
-        `TimeoutError`, and `NotFound` for one that is not there at first.
+        Wait for related applications together, because one may cause events of another. If the server goes away
+        meanwhile, the wait goes on once it is back. Raises `UnitInError` with the failed event, `TimeoutError`, and
+        `NotFound` for an application that does not exist at first.
         """
         async with asyncio.timeout(timeout_seconds):
             await settling.wait(self, applications, namespace)
 
     async def active(self, *applications: str, namespace: str = "", timeout_seconds: float | None = None) -> None:
-        """Wait until applications are settled, and each of their units says that it is active, or until these are gone.
+        """Wait until applications are settled, and the status of each of their units is active.
 
-        Some charms never say so of their units; wait with `settled` for those. Raises what that does.
+        Some charms never set that status; use `settled` for those. Raises what `settled` raises.
         """
         async with asyncio.timeout(timeout_seconds):
             await settling.wait(self, applications, namespace, until_active=True)
@@ -245,7 +247,7 @@ class ApplicationClient(CharmClient, TaskClient):
     def informer(self, *, strict: bool = False) -> "informers.Informer[Application]":
         """Make a live cache of all applications with handlers; see `Informer`.
 
-        What happens to their units reaches handlers too; it changes no application in the cache.
+        Events of their units reach handlers too; they change no application in the cache.
         """
         return informers.Informer(
             ResourceType.APPLICATION, self.list, lambda: self.watch(now=True), Application.from_json, strict=strict
@@ -260,7 +262,7 @@ class ApplicationClient(CharmClient, TaskClient):
     def task_informer(self, *, strict: bool = False) -> "informers.Informer[Task]":
         """Make a live cache of the tasks of all units with handlers; see `Informer`.
 
-        It knows nothing of what tasks are given and answer, which `task` has.
+        The cached tasks have neither parameters nor results; `task` returns those.
         """
         return informers.Informer(
             ResourceType.TASK, self._all_tasks, lambda: self.watch(now=True), Task.from_json, strict=strict
@@ -268,7 +270,8 @@ class ApplicationClient(CharmClient, TaskClient):
 
     async def _all_tasks(self) -> AsyncIterator[Task]:
         async for application in self.list():
-            # One that has gone meanwhile has none, and what was listed of it is told to be gone.
+            # An application that is removed meanwhile has no tasks; the informer then reports its listed ones as
+            # deleted.
             with contextlib.suppress(errors.NotFound):
                 async for each in self.tasks(application.name, namespace=application.namespace):
                     yield each

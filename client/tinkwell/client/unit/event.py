@@ -1,4 +1,4 @@
-"""The events of units, as calls return and the log's events carry them."""
+"""The events of units, as calls return them and the events of the log carry them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,7 +25,7 @@ class EventRelation(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class EventSecret(Shaped):
-    """The secret that an event is about, by its id of 20 characters; `label` is the one that the unit has given it."""
+    """The secret that an event is about: its id of 20 characters, and the `label` that the unit has given it."""
 
     id: str
     label: str = ""
@@ -47,11 +47,11 @@ class EventSeen(Shaped):
 class UnitEvent(Shaped):
     """One occurrence of a kind of event for one unit; `ordinal` counts the unit's events, from 1.
 
-    `relation` is None for other events than those of relations, and `secret` for others than those of secrets.
-    `reason` and `leaving` say why a teardown event comes, and `actor` who asked for that. `cause` is what has made it
-    due, such as {"type": "RELATION", "id": …, "owner": "pg/0", "version": 4, "actor": ""}. `message` says why the
-    newest attempt has failed, and `retry_at` when it is tried again. `deferred` and `consumed` count notices that its
-    commit has added and taken away.
+    `relation` is set only for events of relations, and `secret` only for events of secrets. `reason` and `leaving` say
+    why a teardown event comes, and `actor` who asked for the teardown. `cause` is the change that made the event due,
+    such as {"type": "RELATION", "id": …, "owner": "pg/0", "version": 4, "actor": ""}. `message` says why the newest
+    attempt failed, and `retry_at` when the event is tried again. `deferred` and `consumed` count the notices that its
+    commit added and removed.
     """
 
     id: str
@@ -91,7 +91,7 @@ class UnitEvent(Shaped):
 
     @property
     def told(self) -> unit_event.UnitEvent:
-        """What it tells its unit."""
+        """The event as its unit is told it."""
         relation = self.relation or EventRelation(0)
         return unit_event.UnitEvent(
             kind=self.kind,

@@ -1,4 +1,4 @@
-"""Why a unit is as it is."""
+"""Explanations of the state of a unit."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from tinkwell.client.value.shaped import Shaped
 
 @dataclass(frozen=True, slots=True)
 class UnitCause(Shaped):
-    """What has made an event due, and the revision of the log's event that tells of it, 0 where that is gone."""
+    """A change that made an event due, and the revision of the change in the log, 0 if the log no longer has it."""
 
     sentence: str
     revision: int = 0
@@ -19,10 +19,10 @@ class UnitCause(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class UnitExplanation(Shaped):
-    """What a unit does, or why it does nothing. `causes` begin with the nearest one.
+    """What a unit does, or why it is idle.
 
-    `behind` are the names of the events that are due after the one that runs or has failed, in their order, as far as
-    that can be told. `deferred` are the notices that wait, and `advice` is what may be done, empty for nothing.
+    `causes` begin with the direct one. `behind` are the names of the known events that follow the one that runs or has
+    failed, in order. `deferred` are the waiting notices, and `advice` says what the user may do, empty for nothing.
     """
 
     unit: Unit

@@ -1,4 +1,4 @@
-"""Applications, units and what belongs to them between protobuf and objects."""
+"""Converts applications, units and their parts between protobuf messages and objects."""
 
 from collections.abc import Mapping
 
@@ -254,7 +254,7 @@ def log_line(source: pb.UnitLogLine) -> UnitLogLine:
 
 
 def to_log_line(source: UnitLogLine) -> pb.UnitLogLine:
-    """Build the message of a line; names are the server's to fill in."""
+    """Build the message of a line; the server fills in the names."""
     target = field.build(
         pb.UnitLogLine,
         ordinal=source.ordinal,

@@ -14,10 +14,10 @@ from tinkwell.core.unit.kinds import CharmKind, Life, Phase, Profile
 @shaped.resource(ResourceType.NAMESPACE)
 @dataclass(frozen=True, slots=True)
 class Namespace(Shaped):
-    """Where names of applications and numbers of relations are unique, and the settings of what is in it.
+    """A namespace, within which names of applications and numbers of relations are unique, and its settings.
 
-    `update_status_seconds` is the interval of update-status, `event_timeout_seconds` how long an attempt at a unit's
-    event may take. `retrying` says that failed events are tried again by themselves.
+    `update_status_seconds` is the interval of update-status, `event_timeout_seconds` the longest time of an attempt at
+    a unit's event. `retrying` says that the server retries failed events by itself.
     """
 
     id: str
@@ -32,7 +32,7 @@ class Namespace(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class CharmEndpoint(Shaped):
-    """A place where relations begin; `role` is PROVIDES, REQUIRES or PEER, `limit` 0 for any number of relations."""
+    """An endpoint of a charm; `role` is PROVIDES, REQUIRES or PEER, `limit` 0 for any number of relations."""
 
     name: str
     role: str = ""
@@ -42,7 +42,7 @@ class CharmEndpoint(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class CharmStorage(Shaped):
-    """A storage of which each unit has so many instances; a `maximum` of 0 stands for any number."""
+    """A storage of a charm; each unit has `minimum` to `maximum` instances. A `maximum` of 0 means any number."""
 
     name: str
     description: str = ""
@@ -52,7 +52,7 @@ class CharmStorage(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class CharmOption(Shaped):
-    """An option of the configuration; `type` is string, int, float or boolean, `default` None where there is none."""
+    """An option of the configuration; `type` is string, int, float or boolean, `default` None if it has none."""
 
     name: str
     type: str = ""
@@ -64,7 +64,7 @@ class CharmOption(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class CharmAction(Shaped):
-    """What a unit can be asked to do; `parameters` is a JSON schema of type object, empty where there is none."""
+    """An action that units can run; `parameters` is a JSON schema of type object, empty if there is none."""
 
     name: str
     description: str = ""
@@ -74,10 +74,10 @@ class CharmAction(Shaped):
 @shaped.resource(ResourceType.CHARM)
 @dataclass(frozen=True, slots=True)
 class Charm(Shaped):
-    """What units run, as it was uploaded. `digest` is that of its package, which has `size` bytes.
+    """A charm, as it was uploaded.
 
-    `profile` is the one that it asks for. Events leave out what it declares. `warnings` are what of its manifest is not
-    used.
+    `digest` is that of its package, which has `size` bytes. `profile` is the one that it asks for. Events leave out its
+    declarations. `warnings` name the parts of its manifest that are not used.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Charm(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class UnitStatus(Shaped):
-    """What a charm says about itself: unknown, maintenance, waiting, blocked or active; the server says error."""
+    """A status that a charm sets: unknown, maintenance, waiting, blocked or active. The server sets error."""
 
     name: str = "unknown"
     message: str = ""
@@ -108,10 +108,11 @@ class UnitStatus(Shaped):
 @shaped.resource(ResourceType.APPLICATION)
 @dataclass(frozen=True, slots=True)
 class Application(Shaped):
-    """A charm and a configuration, with units. `charm` is the digest of what these have to run.
+    """An application: a charm and a configuration, with units.
 
-    `config` is what is set, and None in lists and events. `leader` is the name of the unit that leads, empty for none;
-    `term` grows with each election. `status` and `units`, how many there are, are None and 0 in events.
+    `charm` is the digest of the charm that the units must run. `config` has the options that are set; it is None in
+    lists and events. `leader` is the name of the unit that leads, empty for none; `term` grows with each election.
+    `units` is the number of units. In events `status` is None and `units` is 0.
     """
 
     id: str
@@ -136,7 +137,7 @@ class Application(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class OpenPort(Shaped):
-    """A port that a unit says it has opened; `number` is 0 for the protocol icmp."""
+    """A port that a unit has declared open; `number` is 0 for the protocol icmp."""
 
     protocol: str
     number: int = 0
@@ -145,15 +146,16 @@ class OpenPort(Shaped):
 @shaped.resource(ResourceType.UNIT)
 @dataclass(frozen=True, slots=True)
 class Unit(Shaped):
-    """One unit of an application, such as web/0. `machine` is the id of the hardware that it is on, empty for none.
+    """One unit of an application, such as web/0.
 
-    `anywhere` says that it belongs to no machine; `forced`, that it was removed by force. `storage` has the names of
-    its storage instances. Events leave out the `charm` that it runs, its `ports`, and `event`, the one that runs or has
-    failed.
+    `machine` is the id of the hardware that it is on, empty for none. `anywhere` says that it belongs to no machine;
+    `forced`, that it was removed by force. `storage` has the names of its storage instances. `event` is the event that
+    runs or has failed.
 
-    `leads`, `has_agent`, `last_ordinal` and `settled` are a moment's answers and no part of the JSON shape: whether it
-    leads its application, whether an agent that is alive serves it, the ordinal of its newest event, and whether
-    nothing runs, has failed or is due, which is False where it was not asked for.
+    Events of the log leave out `charm`, `ports` and `event`. Four fields hold for the moment of the answer and are no
+    part of the JSON shape. `leads`: the unit leads its application. `has_agent`: a live agent serves it.
+    `last_ordinal`: the ordinal of its newest event. `settled`: no event runs, has failed or is due; False if it was not
+    asked for.
     """
 
     id: str
@@ -199,7 +201,7 @@ class RelationEnd(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Bag(Shaped):
-    """What a unit, or an application, has written for the others of a relation; `version` counts its changes."""
+    """The bag of a unit or an application in a relation, which the other side reads; `version` counts its changes."""
 
     owner: str
     data: dict[str, str] = field(default_factory=dict)
@@ -209,10 +211,10 @@ class Bag(Shaped):
 @shaped.resource(ResourceType.RELATION)
 @dataclass(frozen=True, slots=True)
 class Relation(Shaped):
-    """What joins two endpoints, the provider's before the requirer's; a `peer` relation has one end.
+    """A relation of two endpoints, the provider's before the requirer's; a `peer` relation has one end.
 
-    `bags` are there where they were asked for. In the event RELATION_CHANGED `owner` is whose bag has changed, `keys`
-    are those that did, and `version` is that of the bag.
+    `bags` are set if they were asked for. In the event RELATION_CHANGED, `owner` is the owner of the changed bag,
+    `keys` are its changed keys, and `version` is that of the bag.
     """
 
     id: str
@@ -233,7 +235,7 @@ class Relation(Shaped):
 @shaped.resource(ResourceType.STORAGE)
 @dataclass(frozen=True, slots=True)
 class Storage(Shaped):
-    """An instance of a storage, such as data/0: a folder of the machine. `unit` is empty where it was detached."""
+    """An instance of a storage, such as data/0: a folder of the machine. `unit` is empty if it is detached."""
 
     id: str
     namespace: str = ""
@@ -250,9 +252,9 @@ class Storage(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class UnitLogLine(Shaped):
-    """One line that a unit has logged or written; `number` counts within the attempt, from 1.
+    """A line of a unit's log or output; `number` counts within the attempt, from 1.
 
-    `level` is DEBUG, INFO, WARNING or ERROR, and STDOUT or STDERR for what a script has written. The server fills in
+    `level` is DEBUG, INFO, WARNING or ERROR, and STDOUT or STDERR for the output of a script. The server fills in
     the names of the unit and of the event.
     """
 

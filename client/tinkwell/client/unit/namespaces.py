@@ -1,4 +1,4 @@
-"""Namespaces, and what is set for all that is in them."""
+"""The client of namespaces and their settings."""
 
 from collections.abc import AsyncIterator
 
@@ -12,7 +12,7 @@ from tinkwell.client.watch import service
 
 
 class NamespaceClient(service.Service):
-    """Gets, lists, sets and watches namespaces. A name that is empty is "default"."""
+    """Gets, lists, sets and watches namespaces. An empty name means "default"."""
 
     def __init__(self, caller: call.Caller) -> None:
         self._stub = namespace_service_pb2_grpc.NamespaceServiceStub(caller.channel)
@@ -35,7 +35,7 @@ class NamespaceClient(service.Service):
         event_timeout_seconds: int | None = None,
         retrying: bool | None = None,
     ) -> Namespace:
-        """Set what is given, in a namespace that is made if it is not there.
+        """Change settings of a namespace, which is created if needed; None keeps a setting.
 
         await client.namespaces.set("staging", update_status_seconds=60)
         """

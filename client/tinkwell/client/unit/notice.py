@@ -1,4 +1,4 @@
-"""Events that handlers have deferred, as they travel."""
+"""Deferred events, as calls and grants carry them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from tinkwell.core.unit.unit_event import UnitEvent
 
 @dataclass(frozen=True, slots=True)
 class DeferredNotice(Shaped):
-    """A handler that is to hear an event once more; `ordinal` is the event's, and `attempts` counts all that it had."""
+    """A handler that gets a deferred event again; `ordinal` is the event's, and `attempts` counts its tries."""
 
     ordinal: int
     handler: str
@@ -21,7 +21,7 @@ class DeferredNotice(Shaped):
 
     @property
     def told(self) -> UnitEvent:
-        """The event that the handler is to hear. Raises `errors.Error` for one that this release does not know."""
+        """The event that the handler gets. Raises `errors.Error` for an event that this release does not know."""
         try:
             return notice.read(self.event)
         except ValueError as error:

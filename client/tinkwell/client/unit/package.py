@@ -1,8 +1,9 @@
 """Makes the package of a charm from its folder.
 
-Hidden files and folders stay out, and so do what Python leaves behind and virtual environments, which only work where
-they were made. Links are refused: whoever packs a stranger's charm must not send files from elsewhere along. The source
-of a charm of Juju has charmcraft.yaml, of which the files are made that ops reads.
+Hidden files and folders are left out, and so are Python's caches and virtual environments, which only work on the
+machine where they were made. Links are refused, so that a stranger's charm cannot make its packer send files from
+elsewhere. If the folder has a charmcraft.yaml, as the source of a Juju charm has, the files that ops reads are made
+from it.
 """
 
 import io
@@ -18,7 +19,7 @@ _ENVIRONMENT = "pyvenv.cfg"
 
 
 def read(path: Path, resources: Mapping[str, Path] | None = None) -> bytes:
-    """Return the package of a charm: the file itself, or that of a folder, with files for some of its resources.
+    """Return the package of a charm: the content of a file, or a packed folder, with files for some of its resources.
 
     Raises `errors.CharmRefused`, and `OSError` for what cannot be read.
     """
@@ -27,13 +28,13 @@ def read(path: Path, resources: Mapping[str, Path] | None = None) -> bytes:
 
 
 def pack(folder: Path) -> bytes:
-    """Pack the folder of a charm; the same files give the same package. Raises as `read`."""
+    """Pack the folder of a charm; the same files give the same package. Raises what `read` raises."""
     files = [*_files(folder, "")]
     return package.pack([*files, *_made(files)])
 
 
 def with_resources(data: bytes, resources: Mapping[str, Path]) -> bytes:
-    """Return a package with files in the place of resources, by their names. Raises as `read`."""
+    """Return a package with files for resources, by their names. Raises what `read` raises."""
     with io.BytesIO(data) as file:
         opened = package.open_package(file)
         declared = opened.manifest()[0].resources
@@ -63,7 +64,7 @@ def _files(folder: Path, prefix: str) -> Iterator[package.NewFile]:
 
 
 def _made(files: Iterable[package.NewFile]) -> Iterator[package.NewFile]:
-    """Iterate over the files that are made of charmcraft.yaml, where the charm is one of Juju."""
+    """Iterate over the files that are made from charmcraft.yaml, if there is one."""
     there = {file.path: file for file in files}
     source = there.get(charmcraft.CHARMCRAFT_YAML)
     if source is None or metadata.CHARM_YAML in there:
@@ -74,7 +75,7 @@ def _made(files: Iterable[package.NewFile]) -> Iterator[package.NewFile]:
         raise errors.CharmRefused.of(source.path, "is not UTF-8; save it as UTF-8") from error
     files_made = charmcraft.split(text, there=there.keys())
     if charmcraft.METADATA_YAML in files_made:
-        # Its author is told of lines in the file that there is.
+        # Errors name lines of charmcraft.yaml, which the author has written.
         metadata.read_manifest({source.path: text})
     for name, made in files_made.items():
         yield package.NewFile(name, made.encode())

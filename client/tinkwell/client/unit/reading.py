@@ -1,4 +1,4 @@
-"""What can be read of applications: units, relations, storages, events, logs, and why things are as they are."""
+"""The client's calls that read applications, units, relations, storages, events, logs and explanations."""
 
 from collections.abc import AsyncIterator, Iterable
 
@@ -16,7 +16,7 @@ from tinkwell.core.unit.kinds import EventKind
 
 
 class ReadingClient(service.Service):
-    """Gets and lists applications and what belongs to them. A namespace that is empty is "default"."""
+    """Gets and lists applications and their parts. An empty namespace means "default"."""
 
     def __init__(self, caller: call.Caller) -> None:
         self._stub = application_service_pb2_grpc.ApplicationServiceStub(caller.channel)
@@ -34,7 +34,7 @@ class ReadingClient(service.Service):
         return message.application(await self._caller.unary(self._stub.GetApplication, request, may_repeat=True))
 
     def list(self, namespace: str = "") -> AsyncIterator[Application]:
-        """Iterate over applications without their configurations by namespace and name; empty means all namespaces."""
+        """Iterate over applications without configurations, by namespace and name; an empty namespace means all."""
         request = field.build(pb.ListApplicationsRequest, namespace=namespace)
         return self._list(self._stub.ListApplications, request, message.application)
 
@@ -52,7 +52,7 @@ class ReadingClient(service.Service):
     def units(self, application: str = "", *, namespace: str = "", with_settled: bool = False) -> AsyncIterator[Unit]:
         """Iterate over units by namespace, application and number, of one application or of all.
 
-        `with_settled` has the server find out of each whether anything is due.
+        With `with_settled` the server checks for each whether an event is due.
         """
         request = field.build(
             pb.ListUnitsRequest, namespace=namespace, application=application, with_settled=with_settled
@@ -60,7 +60,7 @@ class ReadingClient(service.Service):
         return self._list(self._stub.ListUnits, request, message.unit)
 
     async def relation(self, number: int, *, namespace: str = "", with_bags: bool = False) -> Relation:
-        """Get a relation by its number, with what its bags hold where that is asked for; raises `NotFound`."""
+        """Get a relation by its number, optionally with its bags; raises `NotFound`."""
         request = field.build(pb.GetRelationRequest, namespace=namespace, number=number, with_bags=with_bags)
         return message.relation(await self._caller.unary(self._stub.GetRelation, request, may_repeat=True))
 
@@ -75,7 +75,7 @@ class ReadingClient(service.Service):
         return self._list(self._stub.ListStorages, request, message.storage)
 
     async def explain(self, unit: str, *, namespace: str = "") -> UnitExplanation:
-        """Say what a unit does, waits for or has failed in, what has caused that, and what may be done.
+        """Explain what a unit does, waits for or failed at, what caused that, and what the user may do.
 
         print((await client.applications.explain("web/1")).sentence)
         """
@@ -87,25 +87,25 @@ class ReadingClient(service.Service):
     ) -> AsyncIterator[UnitEvent]:
         """Iterate over the events of a unit, newest first, at most `limit`, 0 for all that are kept.
 
-        `kinds` filters by names such as relation-joined, also by those that the document has for them.
+        `kinds` filters by kinds such as relation-joined, or by their names in the JSON documents.
         """
         request = field.build(pb.ListUnitEventsRequest, namespace=namespace, unit=unit, kinds=tuple(kinds), limit=limit)
         return self._list(self._stub.ListEvents, request, message.event)
 
     def deferred(self, unit: str, *, namespace: str = "") -> AsyncIterator[DeferredNotice]:
-        """Iterate over what a unit's charm has deferred, in the order in which it is tried again."""
+        """Iterate over the deferred events of a unit, in the order in which they are tried again."""
         request = field.build(pb.ListDeferredRequest, namespace=namespace, unit=unit)
         return self._list(self._stub.ListDeferred, request, message.notice)
 
     async def logs(
         self, name: str, *, namespace: str = "", follow: bool = False, limit: int = 0
     ) -> AsyncIterator[UnitLogLine]:
-        """Iterate over what a unit has logged, or all units of an application; `follow` goes on for ever.
+        """Iterate over the log of a unit, or of all units of an application; with `follow`, for ever.
 
-        `limit` is how many of the newest lines come first, 0 for all that are kept.
+        `limit` is the number of newest lines to begin with, 0 for all that are kept.
         """
         request = field.build(pb.UnitLogsRequest, namespace=namespace, name=name, follow=follow, limit=limit)
-        # Units may be silent for long; there the connection's keepalive finds a dead server.
+        # Units may be silent for long, so no time limit applies. The connection's keepalive notices a dead server.
         silence = None if follow else self._caller.timeout_seconds
         stream = self._caller.stream(self._stub.Logs, request, silence_seconds=silence)
         try:

@@ -1,8 +1,8 @@
-"""Waiting until applications are settled: until nothing runs, and nothing is due for any of their units; or are active.
+"""Waits until applications are settled, so that no event of their units runs or is due, or until they are active.
 
-There is no moment at which a client sees all units at once: while one list is read, a unit that it has shown as settled
-may be told of something that another one has done. Two lists that show the same ordinals, and every unit as settled,
-leave no room for that: between what both show of a unit it has run nothing, and all these spans share a moment.
+A client cannot see all units at one moment: while it reads a list, a unit that the list has shown as settled may get an
+event that another unit causes. So the client reads two lists. If both show every unit as settled with the same
+ordinals, no unit has run an event between its two appearances, and the spans of all units share a moment.
 """
 
 import asyncio
@@ -18,15 +18,16 @@ from tinkwell.client.watch.watch import Watch
 from tinkwell.core.event.kinds import ResourceType
 from tinkwell.core.unit.kinds import EventState, Life
 
-# What makes a unit due without an event of its own, such as the end of a workflow on its machine, is seen so late.
+# The longest time until the wait notices a change that is no event of the unit, such as a workflow's end on its
+# machine.
 _LONGEST_SECONDS = 5.0
-# What a charm says of a unit that does what it is there for.
+# The status of a unit that does its work.
 ACTIVE = "active"
 _TYPES = (ResourceType.APPLICATION, ResourceType.UNIT, ResourceType.UNIT_EVENT, ResourceType.RELATION)
 
 
 class Applications(Protocol):
-    """The calls that waiting needs."""
+    """The calls that the wait uses."""
 
     async def get(self, name: str | None = None, *, namespace: str = "") -> Application:
         """Get an application."""
@@ -40,7 +41,7 @@ class Applications(Protocol):
 
 @dataclass(slots=True)
 class _Seen:
-    """What one list shows: the newest ordinal of each unit by its id, and what all units are."""
+    """The content of one list: the newest ordinal of each unit by its id, and the state of all units together."""
 
     ordinals: dict[str, int] = field(default_factory=dict)
     is_settled: bool = True
@@ -48,9 +49,9 @@ class _Seen:
 
 
 async def wait(source: Applications, names: tuple[str, ...], namespace: str, *, until_active: bool = False) -> None:
-    """Wait until applications are settled, or gone; raises as `ApplicationClient.settled`.
+    """Wait until applications are settled, or gone; raises what `ApplicationClient.settled` raises.
 
-    With `until_active` those that are there must be active as well, each unit that is not being removed.
+    With `until_active`, each unit that is not being removed must be active as well.
     """
     for name in names:
         await source.get(name, namespace=namespace)
@@ -61,7 +62,7 @@ async def wait(source: Applications, names: tuple[str, ...], namespace: str, *, 
             try:
                 found = await _look(source, names, namespace)
             except errors.Unavailable:
-                # The watch goes on with the next server that answers, and so does this.
+                # The watch goes on with the next server that answers, and so must the lists.
                 former = None
                 await asyncio.sleep(backoff.LONGEST_SECONDS)
                 continue
@@ -88,9 +89,9 @@ async def _look(source: Applications, names: tuple[str, ...], namespace: str) ->
 
 
 def _is_due(event: UnitEvent) -> bool:
-    """Say whether somebody has asked for a failed event to be tried again, so that it is as good as running.
+    """Say whether a user has asked to retry a failed event, so that it counts as running.
 
-    It was due when that was written; the time of this side has no say in it.
+    The event's own times show that; the client's clock is not used.
     """
     return event.retry_at is not None and event.updated_at is not None and event.retry_at <= event.updated_at
 

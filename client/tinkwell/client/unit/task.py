@@ -1,4 +1,4 @@
-"""Tasks: the actions of charms, and commands, that units are asked to run."""
+"""Tasks: actions of charms, or commands, that units are asked to run."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,17 +15,18 @@ from tinkwell.core.unit.kinds import TaskKind, TaskState
 
 KINDS = Enumeration(TaskKind, pb.TaskKind, "TASK_KIND")
 STATES = Enumeration(TaskState, pb.TaskState, "TASK_STATE")
-# What the message of a task says that runs, and is to be ended.
+# The message of a running task that is being cancelled.
 CANCELLED = "cancelled"
 
 
 @shaped.resource(ResourceType.TASK)
 @dataclass(frozen=True, slots=True)
 class Task(Shaped):
-    """An action of a charm that a unit runs, or a command. `name` is the action's, empty for a command.
+    """A task of a unit: an action of its charm, or a command.
 
-    `parameters` are those of an action with the charm's defaults, `arguments` those of a command. `result` is what it
-    has answered, `message` why it has not SUCCEEDED, and `log` the newest 1,000 lines that it has told.
+    `name` is the action's, empty for a command. `parameters` are those of an action, with the charm's defaults;
+    `arguments` are those of a command. `result` is what it returned, `message` why it has not SUCCEEDED, and `log` its
+    newest 1,000 log lines.
     """
 
     id: str
@@ -50,7 +51,7 @@ class Task(Shaped):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether its agent is to end it."""
+        """Whether it is being cancelled, and runs until its agent ends it."""
         return self.state is TaskState.RUNNING and self.message == CANCELLED
 
 

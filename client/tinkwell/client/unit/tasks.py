@@ -1,4 +1,4 @@
-"""Tasks of units: run, waited for, cancelled and listed."""
+"""The client's calls for tasks: run, wait for, cancel and list them."""
 
 import asyncio
 import contextlib
@@ -12,12 +12,12 @@ from tinkwell.client.unit.reading import ReadingClient
 from tinkwell.client.unit.task import Task
 from tinkwell.client.value import field
 
-# How long a task is waited for before it is looked at, though no event has told of it.
+# How often a waiting client reads the task if no event comes.
 _LONGEST_SECONDS = 10.0
 
 
 class TaskClient(ReadingClient):
-    """Has units run actions of their charms, and commands."""
+    """Lets units run actions of their charms, and commands."""
 
     async def run(
         self,
@@ -36,10 +36,10 @@ class TaskClient(ReadingClient):
             task = await client.applications.run("web/0", "backup", target="/srv/backup", level=3)
             print((await client.applications.finished(task.id)).result)
 
-        Parameters are named ones, or all of them in a mapping or as JSON. Missing ones get the defaults of the charm,
-        which must be able to take them all: else `InvalidField` is raised, as for an action that it does not have. The
-        task is run after the unit's start, in its turn, at most once, and is FAILED if it is lost.
-        `timeout_seconds` is counted from its start on; 0 stands for the namespace's event_timeout_seconds.
+        Parameters are keyword arguments, or all of them in a mapping or as JSON text. Missing ones get the charm's
+        defaults. Raises `InvalidField` for an action that the charm does not have, and for parameters that do not fit
+        the action. The task is run after the unit's start, after the events before it, at most once; it is FAILED if it
+        is lost. `timeout_seconds` counts from the start of the task; 0 means the namespace's event_timeout_seconds.
         """
         if parameters is not None and named:
             raise TypeError("give the parameters in a mapping, or by their names")
@@ -63,9 +63,9 @@ class TaskClient(ReadingClient):
         namespace: str = "",
         id: str | None = None,  # noqa: A002
     ) -> Task:
-        """Ask a unit to run a command in its charm's folder, and return the task at once; else as `run`.
+        """Ask a unit to run a command in its charm's folder, and return the task at once; otherwise like `run`.
 
-        Raises `PermissionDenied` where the server does not allow commands, or not to this caller.
+        Raises `PermissionDenied` if the server does not allow commands, or not for this caller.
         """
         request = field.build(
             pb.RunTaskRequest,
@@ -78,12 +78,12 @@ class TaskClient(ReadingClient):
         return messages.read(await self._caller.unary(self._stub.RunTask, request, may_repeat=True))
 
     async def cancel(self, task: str) -> Task:
-        """End a task by its id: at once where it waits; where it runs, its agent ends it."""
+        """Cancel a task by its id. A waiting task ends at once; a running one is ended by its agent."""
         request = field.build(pb.CancelTaskRequest, id=task)
         return messages.read(await self._caller.unary(self._stub.CancelTask, request, may_repeat=True))
 
     async def task(self, task: str) -> Task:
-        """Get a task by its id, with what it was given, has answered and told; raises `NotFound`."""
+        """Get a task by its id, with its parameters, result and log; raises `NotFound`."""
         request = field.build(pb.GetTaskRequest, id=task)
         return messages.read(await self._caller.unary(self._stub.GetTask, request, may_repeat=True))
 
@@ -93,9 +93,9 @@ class TaskClient(ReadingClient):
         return self._list(self._stub.ListTasks, request, messages.read)
 
     async def finished(self, task: str, *, timeout_seconds: float | None = None) -> Task:
-        """Wait for the end of a task, and return it as it is then, whatever came of it.
+        """Wait for the end of a task, and return it, whether it succeeded or not.
 
-        Raises `TimeoutError`, and `NotFound` for one that is not there, or not kept any more.
+        Raises `TimeoutError`, and `NotFound` for a task that does not exist or is no longer kept.
         """
         async with asyncio.timeout(timeout_seconds):
             found = await self.task(task)

@@ -1,1 +1,1 @@
-"""Between objects, JSON and protobuf."""
+"""Converts between objects, JSON and protobuf messages."""

@@ -1,4 +1,4 @@
-"""What calls answer that change something."""
+"""The answers of calls that change something."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from tinkwell.client.value.shaped import Shaped
 
 @dataclass(frozen=True, slots=True)
 class Change(Shaped):
-    """A change: the revision of its event (0: nothing had to change), and the resource's version where it is known."""
+    """A change: the revision of its event, 0 if nothing changed, and the resource's version, None if not known."""
 
     revision: int
     version: int | None = None
@@ -15,7 +15,7 @@ class Change(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Created(Shaped):
-    """A resource that was created, and the revision of that event; 0 when a repeated call found it there."""
+    """The id of a created resource, and the revision of the event; 0 if an earlier try of the call had created it."""
 
     id: str
     revision: int

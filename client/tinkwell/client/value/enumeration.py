@@ -1,4 +1,4 @@
-"""The members of an enum and their numbers in protobuf."""
+"""Converts the members of an enum to their numbers in protobuf, and back."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Enumeration(Generic[E]):
-    """An enum of the core and its twin in protobuf, whose members have the same names below a prefix."""
+    """An enum of the core and its counterpart in protobuf, whose members have the same names after a prefix."""
 
     def __init__(self, kind: type[E], twin: Any, prefix: str) -> None:
         self._name = prefix.lower().replace("_", " ")
@@ -18,11 +18,11 @@ class Enumeration(Generic[E]):
         self._members: Mapping[int, E] = {number: member for member, number in self._numbers.items()}
 
     def number(self, member: E) -> Any:
-        """Give the number of a member."""
+        """Return the number of a member."""
         return self._numbers[member]
 
     def member(self, number: int) -> E:
-        """Give the member of a number that the server sent; raises `errors.Error` for one that is unknown here."""
+        """Return the member of a number that the server sent; raises `errors.Error` for an unknown number."""
         try:
             return self._members[number]
         except KeyError:

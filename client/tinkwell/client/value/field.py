@@ -1,4 +1,4 @@
-"""Fields of messages: filled with what callers give, strictly, and read."""
+"""Checks values of callers, writes them into the fields of messages, and reads such fields."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def member(kind: type[E], value: str, field: str) -> E:
-    """Find an enum member by itself or its name; raises `InvalidField` with the choices."""
+    """Return an enum member, given as itself or by its name; raises `InvalidField` that lists the names."""
     try:
         return kind(value)
     except ValueError:
@@ -31,7 +31,7 @@ def member(kind: type[E], value: str, field: str) -> E:
 
 
 def to_json_text(value: Mapping[str, Any] | str | None, field: str) -> str:
-    """Give the text of a JSON object; text is checked and sent as it is. None is empty text."""
+    """Return a JSON object as text. Text is checked and returned as it is; None becomes empty text."""
     if value is None:
         return ""
     try:
@@ -47,14 +47,14 @@ def to_json_text(value: Mapping[str, Any] | str | None, field: str) -> str:
 
 
 def _object_text(text: str, field: str) -> str:
-    # What numbers are is for the server to say; Python refuses to read those of thousands of digits.
+    # The server checks numbers. Python refuses to read those with thousands of digits, so they stay texts here.
     if not isinstance(json.loads(text, parse_int=str, parse_float=str), dict):
         raise errors.InvalidField.of(field, "must be a JSON object")
     return text
 
 
 def build(make: type[M], **fields: object) -> M:
-    """Build a request; raises `InvalidField` for values that do not fit. None leaves out what is optional."""
+    """Build a request; raises `InvalidField` for values that do not fit. A field whose value is None is left out."""
     violations = [Violation(name, why) for name, value in fields.items() if (why := _mistaken(make, name, value))]
     if violations:
         raise errors.InvalidField.of_all(violations)
@@ -66,7 +66,7 @@ def build(make: type[M], **fields: object) -> M:
 
 
 def _mistaken(make: type[protobuf_message.Message], name: str, value: object) -> str:
-    """Say what is wrong with a value that protobuf would take for something else."""
+    """Say what is wrong with a value that protobuf would misread."""
     if value is None and not make.DESCRIPTOR.fields_by_name[name].has_presence:
         return "is needed"
     if isinstance(value, bytes) and (field := make.DESCRIPTOR.fields_by_name[name]).type == field.TYPE_STRING:
@@ -75,7 +75,7 @@ def _mistaken(make: type[protobuf_message.Message], name: str, value: object) ->
 
 
 def _misfit(make: type[protobuf_message.Message], name: str, value: object) -> str:
-    """Say what protobuf has against a value."""
+    """Say why protobuf refuses a value."""
     if mistaken := _mistaken(make, name, value):
         return mistaken
     try:
@@ -86,7 +86,7 @@ def _misfit(make: type[protobuf_message.Message], name: str, value: object) -> s
 
 
 def exactly_one(**choices: str | None) -> dict[str, Any]:
-    """Give the one choice that is set; raises `InvalidField` where none is, or several are."""
+    """Return the one choice that is set; raises `InvalidField` if none is, or several are."""
     given = {name: value for name, value in choices.items() if value is not None}
     if len(given) != 1:
         raise errors.InvalidField.of(" or ".join(choices), f"exactly one is needed, not {len(given)}")
@@ -98,7 +98,7 @@ def time(source: Any, field: str) -> datetime | None:
         return None
     moment: timestamp_pb2.Timestamp = getattr(source, field)
     try:
-        # The same as its own method, in half of the time.
+        # The same as the message's `ToDatetime`, but faster.
         return _EPOCH + timedelta(0, moment.seconds, moment.nanos // 1_000)
     except OverflowError as error:
         raise errors.Error(f"the server sent a time that no calendar has: {moment.seconds} seconds") from error

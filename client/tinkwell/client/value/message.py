@@ -1,8 +1,8 @@
-"""Between protobuf messages and plain JSON objects, strictly: nothing is dropped, and a wrong type names its path.
+"""Converts between protobuf messages and plain JSON objects; no key is dropped, and errors name the path of a value.
 
-Tinkwell's JSON has the names of the fields and plain numbers. What protobuf's own JSON has in their place, as files of
-Tinkerbell's and other programs come, means the same and is read, too: whole numbers as strings (`"86400"`), as `8.64e4`
-where a program keeps all numbers as doubles, and names such as `leaseTime`.
+Tinkwell's JSON has the names of the fields and plain numbers. The reader also accepts the forms of protobuf's own JSON,
+which Tinkerbell's files have: whole numbers as strings (`"86400"`), names such as `leaseTime`, and numbers such as
+`8.64e4`, which programs write that keep all numbers as doubles.
 """
 
 import difflib
@@ -24,12 +24,12 @@ _WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 def to_json(source: message.Message) -> dict[str, Any]:
-    """Give the JSON object of a message; fields with their default value are left out."""
+    """Return the JSON object of a message; fields with their default value are left out."""
     return {field.name: _plain(value, is_repeated=field.is_repeated) for field, value in source.ListFields()}
 
 
 def fill(target: message.Message, data: object, path: str) -> list[Violation]:
-    """Write a JSON object into a message; returns what is wrong with it, by path below `path`."""
+    """Write a JSON object into a message; returns each mistake in it with its path, which begins with `path`."""
     if not isinstance(data, Mapping):
         return [Violation(path, f"must be an object, not {_name(data)}")]
     violations = []
@@ -49,14 +49,14 @@ def fill(target: message.Message, data: object, path: str) -> list[Violation]:
 
 
 def unknown_key(path: str, key: object, known: Any) -> Violation:
-    """Name a key that does not belong there, and the one that was probably meant."""
+    """Build the error for an unknown key, with a suggestion if a known key is similar."""
     close = difflib.get_close_matches(str(key), list(known), n=1)
     hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(sorted(known))}"
     return Violation(path, f"unknown key; {hint}")
 
 
 def _by_other_name(target: message.Message, key: object) -> Any:
-    """Find a field by the name that protobuf's JSON gives it; None where there is none."""
+    """Return the field that has this name in protobuf's JSON; None if there is none."""
     return target.DESCRIPTOR.fields_by_camelcase_name.get(key) if isinstance(key, str) else None
 
 
@@ -105,7 +105,7 @@ def _assign(field: descriptor.FieldDescriptor, value: object, path: str, write: 
 
 
 def _whole(value: object) -> object:
-    """Give the whole number that a value stands for in protobuf's JSON; any other value as it is."""
+    """Return the whole number that a value stands for in protobuf's JSON; any other value is returned as it is."""
     match value:
         case float() if value.is_integer():
             return int(value)

@@ -1,7 +1,7 @@
-"""Output lines, and how they are cut into batches for sending.
+"""Output lines, and the batches in which they are sent.
 
-A server takes messages up to 4 MiB and lines up to 16 KiB; a batch stays well below. Each is a call of its own, so that
-one that a lost connection left unanswered may be sent again: the server knows the lines that it has.
+A server accepts messages up to 4 MiB and lines up to 16 KiB; a batch is much smaller. Each batch is a call of its own,
+so that it can be sent again if a lost connection left it unanswered: the server stores a line once, by its number.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ from typing import Protocol, TypeVar
 
 BATCH_LINES = 1000
 BATCH_BYTES = 1024 * 1024
-# A character has at most four bytes, and the rest of a line has fewer than so many.
+# The most bytes that a character has, and the most that a line has beside its text.
 _CHARACTER_BYTES, _LINE_BYTES = 4, 200
 
 
 class LogStream(StrEnum):
-    """Where an output line was written to."""
+    """The stream to which a program wrote an output line."""
 
     STDOUT = "STDOUT"
     STDERR = "STDERR"
 
 
 class Line(Protocol):
-    """What is to be known of a line."""
+    """An output line of any kind."""
 
     @property
     def text(self) -> str:
@@ -34,7 +34,7 @@ L = TypeVar("L", bound=Line)
 
 
 def pack(lines: Iterable[L]) -> Iterator[list[L]]:
-    """Cut lines into full batches and a rest."""
+    """Group lines into batches; all but the last are full."""
     batch: list[L] = []
     size = 0
     for line in lines:
@@ -48,7 +48,7 @@ def pack(lines: Iterable[L]) -> Iterator[list[L]]:
 
 
 async def relay(lines: AsyncIterable[L], send: Callable[[list[L]], Awaitable[None]]) -> None:
-    """Send lines as they come, those that gather while one batch is on its way as the next one; a full one waits."""
+    """Send lines as they come. While one batch is sent, the next one fills; when it is full, reading waits."""
     queue: asyncio.Queue[L | None] = asyncio.Queue(BATCH_LINES)
     try:
         async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""The JSON shape of a frozen dataclass: what `to_json` prints and `from_json` reads, derived from the field types.
+"""The JSON shape of a frozen dataclass, which `to_json` and `from_json` derive from the types of its fields.
 
 Fields that are None are left out, and so are empty ones whose metadata is `OPTIONAL`; fields marked `HIDDEN` are not
 part of the shape, and a field may be a dataclass itself. Times are RFC 3339 in UTC with six decimals. Reading ignores
@@ -37,7 +37,7 @@ def parse(text: str) -> Any:
 
 
 def to_json(value: _Dataclass) -> dict[str, Any]:
-    """Give the JSON object of a model object."""
+    """Return the JSON object of a model object."""
     result: dict[str, Any] = {}
     for field in dataclasses.fields(value):
         content = getattr(value, field.name)
@@ -48,7 +48,7 @@ def to_json(value: _Dataclass) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], data: object) -> T:
-    """Read a model object from its JSON object; raises `InvalidField` naming a key that is missing or wrong."""
+    """Read a model object from its JSON object; raises `InvalidField` that names a missing or wrong key."""
     if not isinstance(data, Mapping):
         raise errors.InvalidField.of("", f"a {kind.__name__} must be a JSON object, not {type(data).__name__}")
     values = {}
@@ -64,7 +64,7 @@ def from_json(kind: type[T], data: object) -> T:
 
 
 def format_time(moment: datetime) -> str:
-    """Give a time as RFC 3339 in UTC with six decimals, such as 2026-11-20T12:00:00.000000Z."""
+    """Format a time as RFC 3339 in UTC with six decimals, such as 2026-11-20T12:00:00.000000Z."""
     return _in_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -110,7 +110,7 @@ def _decoder(hint: Any) -> Callable[[object], object]:
 
 
 def _in_utc(moment: datetime) -> datetime:
-    """Give the same moment in UTC; one without a zone is in UTC, as in protobuf, not in this machine's zone."""
+    """Convert a time to UTC. A time without a zone is taken as UTC, as protobuf does, and not as local time."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 

@@ -1,4 +1,4 @@
-"""What all objects share that calls return and events carry: frozen, with a fixed JSON shape."""
+"""The base class of the objects that calls return and events carry: frozen, with a fixed JSON shape."""
 
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
@@ -8,28 +8,28 @@ from tinkwell.core.event.kinds import ResourceType
 
 T = TypeVar("T", bound="type[Shaped]")
 
-# Which class reads the data of events about which type of resource; each room adds its own.
+# The class for the data of events, by type of resource; `resource` adds a class.
 _CLASS_OF: dict[ResourceType, "type[Shaped]"] = {}
 _TYPE_OF: dict["type[Shaped]", ResourceType] = {}
 
 
 class Shaped:
-    """The base of these objects, which are frozen dataclasses."""
+    """The base class of model objects, which are frozen dataclasses."""
 
     __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Give the JSON object; absent values are left out."""
+        """Return the JSON object; absent values are left out."""
         return shape.to_json(self)  # type: ignore[arg-type]  # every subclass is a dataclass
 
     @classmethod
     def from_json(cls, data: object) -> Self:
-        """Read the JSON object; raises `InvalidField` naming a key that is missing or of a wrong type."""
+        """Read the JSON object; raises `InvalidField` that names a key that is missing or of a wrong type."""
         return shape.from_json(cls, data)  # type: ignore[type-var]  # every subclass is a dataclass
 
 
 def resource(resource_type: ResourceType) -> Callable[[T], T]:
-    """Let events about this type of resource hold the decorated class."""
+    """Make the decorated class the one for the data of events about this type of resource."""
 
     def register(kind: T) -> T:
         _CLASS_OF[resource_type] = kind
@@ -40,7 +40,7 @@ def resource(resource_type: ResourceType) -> Callable[[T], T]:
 
 
 def class_of(resource_type: ResourceType) -> type[Shaped] | None:
-    """Return the class of resources of a type; None for what has none, such as a custom event."""
+    """Return the class for a type of resource; None if there is none, as for custom events."""
     return _CLASS_OF.get(resource_type)
 
 

@@ -1,1 +1,1 @@
-"""Watches that heal themselves, and caches that follow them."""
+"""Watches that reconnect by themselves, and caches that follow them."""

@@ -1,4 +1,4 @@
-"""Events, as watches hand them out."""
+"""Events, as watches return them."""
 
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -10,13 +10,13 @@ from tinkwell.core.event.kinds import EventType, ResourceType
 
 
 class _Unread:
-    """Holds the text of a field `data` until somebody asks for it: reading it is half of what an event costs."""
+    """Holds the field `data` as text, and parses it when it is first read: parsing is half of the work for an event."""
 
     __slots__ = ("_text",)
     _text: str
 
     def __getattr__(self, name: str) -> Any:
-        # Python asks here for what is not set.
+        # Python calls this for attributes that are not set.
         if name != "data":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         data = shape.parse(self._text) or {}
@@ -28,8 +28,8 @@ class _Unread:
 class Event(Shaped, _Unread):
     """One change of one resource; `data` is the resource after it, the last known state for DELETED.
 
-    A type that this release does not know reads as UPDATED, a resource type as CUSTOM; `name` always tells. Data that
-    is no JSON, which no server sends, raises `errors.Error` where it is used.
+    An event type that this release does not know reads as UPDATED, such a resource type as CUSTOM; `name` has the
+    server's name of the event. Reading `data` that is no JSON, which no server sends, raises `errors.Error`.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Event(Shaped, _Unread):
 
     @classmethod
     def unread(cls, text: str, *values: object) -> "Event":
-        """Make an event of the text of its data, and its other fields in their order."""
+        """Make an event from the text of its data and its other fields, in the order of the class."""
         event = object.__new__(cls)
         for put, value in zip(_PUTS, (*values, text), strict=True):
             put(event, value)
@@ -54,17 +54,17 @@ class Event(Shaped, _Unread):
 
     @property
     def resource(self) -> Shaped | None:
-        """The resource that `data` holds, as an object of its class, such as `Workflow`; None for a custom event."""
+        """`data` as an object of the resource's class, such as `Workflow`; None for a custom event."""
         kind = shaped.class_of(self.resource_type)
         return kind.from_json(self.data) if kind is not None else None
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether an informer made this event up from a list, to tell what changed while no events could be had."""
+        """Whether an informer made this event from a list, for a change whose own event it could not get."""
         return not self.id
 
 
-# What fills the slots of an event, the text of its data last; a frozen object's own way takes twice as long.
+# Functions that set the slots of an event, the text of its data last. `object.__setattr__` takes twice as long.
 _NAMES = (field.name for field in fields(Event) if field.name != "data")
 
 

@@ -1,14 +1,14 @@
-"""A live copy of all resources of one type, and handlers that are told what changes.
+"""A live copy of all resources of one type, and handlers that are called for each change.
 
-How the copy stays right. A list and the events around it overlap, and nobody says which revision a list shows:
+How the copy stays right. A list and the events around it overlap, and a list does not say which revision it shows:
 
-* Events of one watch come in commit order, so each may simply replace what the one before it left. Against a list the
-  version decides: what is not newer than the listed resource is contained in it.
-* A resource that is neither listed nor created since was deleted before the list was read. A late event about it, from
+* Events of one watch come in commit order, so the state in an event replaces the cached one. After a list the version
+decides: an event that is not newer than the listed resource is contained in the list. * A resource that is neither
+listed nor created since was deleted before the list was read. A late event about it, from
   before its deletion, must not bring it back; only CREATED adds. (A deleted machine that is pushed again is CREATED.)
 * A machine's phone call carries the machine as it was read then, maybe before its last change. It changes nothing.
-* After a deletion made by hand in the database a new resource may have the same id and begin again at version 1; its
-  DELETED and CREATED come in order, so this holds for it too.
+* After a deletion made by hand in the database, a new resource may have the same id and begin again at version 1. Its
+DELETED and CREATED come in order, so these rules hold for it too.
 """
 
 import inspect
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class Resource(Protocol):
-    """What an informer needs to know of a resource."""
+    """The part of a resource that an informer reads."""
 
     @property
     def id(self) -> str:
@@ -37,14 +37,14 @@ class Resource(Protocol):
 
     @property
     def version(self) -> int:
-        """Counts the changes."""
+        """The number of changes so far."""
 
     @property
     def updated_at(self) -> datetime | None:
-        """When it changed last."""
+        """The time of the last change."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give the JSON object."""
+        """Return the JSON object."""
 
 
 T = TypeVar("T", bound=Resource)
@@ -58,7 +58,7 @@ class _Change(NamedTuple, Generic[T]):
 
 
 class Informer(Generic[T]):
-    """A local cache, kept right by a list and a watch, with handlers.
+    """A local cache of resources with handlers; a list and a watch keep it up to date.
 
         informer = client.workflows.informer()
         informer.on(EventType.WORKFLOW_TIMEOUT, on_timeout)
@@ -67,16 +67,17 @@ class Informer(Generic[T]):
             await informer.wait_synced()
             print(informer.items())
 
-    Handlers run in the informer's own task, one after another: by event in revision order, and for one event in the
-    order they were registered. While one runs nothing else is handled, so long work belongs elsewhere; the server keeps
-    what waits. A handler gets `(event, old, new)`, the cached resource before and after: `old` is None for a new one,
-    `new` for a deleted one, both for an event of something that is not cached, such as an action. A handler's error is
-    logged, and ends `run` only where the informer is strict.
+    Handlers run in the informer's own task, one after another: events in the order of revisions, and the handlers of an
+    event in the order of their registration. While a handler runs, no other event is handled, and the server keeps the
+    waiting events; so do long work in another task. A handler gets `(event, old, new)`, the cached resource before and
+    after the event. `old` is None for a new resource, `new` for a deleted one, and both for an event about something
+    that is not cached, such as an action. An error of a handler is logged; it ends `run` only if the informer is
+    strict.
 
-    The first list reaches handlers as CREATED events. Where history was lost, a new list does, as CREATED, UPDATED and
-    DELETED events for what differs; such events are `is_synthetic`, and what happened in between is not known. Over
-    restarts handlers see things at least once, and eventually the cache equals the server's state; between resources no
-    order is promised but that of revisions.
+    Handlers get the first list as CREATED events. When history was lost, they get the differences of a new list as
+    CREATED, UPDATED and DELETED events. Such events are `is_synthetic`; the changes in between are not known. Across
+    restarts, handlers get each change at least once, and the cache eventually equals the server's state. Between
+    resources, revisions are the only promised order.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Informer(Generic[T]):
         self._settled.set()
 
     def _apply(self, event: Event) -> _Change[T] | None:
-        """Bring an event into the cache; None where handlers know it already, from a list."""
+        """Bring an event into the cache; None if handlers have got its state already, from a list."""
         if event.resource_type is not self._resource_type:
             return _Change(event, None, None)
         old = self._cache.get(event.resource_id)
@@ -162,7 +163,7 @@ class Informer(Generic[T]):
             case EventType.HARDWARE_PHONE_HOME:
                 return _Change(event, old, old)
             case _:
-                # A list shows a state but not the transition, so the event is told even where it is contained.
+                # A list shows a state but not the transition, so handlers get the event even if the list contains it.
                 return _Change(event, old, old) if is_contained else self._keep(event, old)
 
     def _keep(self, event: Event, old: T | None) -> _Change[T]:

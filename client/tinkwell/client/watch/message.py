@@ -1,4 +1,4 @@
-"""Events, read from protobuf, and the numbers of their kinds."""
+"""Reads events from protobuf, and converts their types."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ _EVENT_TYPE_OF: Mapping[int, EventType] = {number: kind for kind, number in EVEN
 
 
 def event(source: event_service_pb2.Event) -> Event:
-    """Read an event, but for its data."""
+    """Read an event; its data stays text."""
     return Event.unread(
         source.data,
         source.id,

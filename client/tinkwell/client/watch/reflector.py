@@ -1,11 +1,11 @@
 """List and watch as one stream, which goes on when history is gone.
 
-The watch comes first and must be live before the list is read: what the list does not show yet, the watch will
-deliver, so nothing falls between them. What both show is for the reader to sort out, by version. While the list is read
-nobody reads the watch; the server holds its events back, so nothing piles up here.
+The watch begins first, and must be live before the list is read: the watch delivers each change that the list does not
+show yet, so no change is missed. A change may be in both; the reader compares versions. While the list is read nobody
+reads the watch; the server holds its events back, so they need no memory here.
 
-When the server no longer has the events from here on, or has another history, both begin again. Within one history no
-event comes twice, not even when the new watch is served by a server that lags behind the old one.
+When the server no longer has the next events, or has another history, both begin again. Within one history no event
+comes twice, even if the new watch is served by a server that lags behind the old one.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """A whole new list; the events that follow have revisions above `revision`, and some may be contained already."""
+    """A complete new list. The events after it have revisions above `revision`; the list may contain some of them."""
 
     items: tuple[T, ...]
     revision: int
 
 
 class Reflector(Generic[T]):
-    """Yields a list, then events, then another list where history was lost, for ever."""
+    """Yields a list, then events, and another list each time that history was lost, for ever."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Reflector(Generic[T]):
         self._history_id = ""
 
     async def stream(self) -> AsyncGenerator[Listed[T] | Event, None]:
-        """Yield lists and events; raises an `errors.Error` that neither trying again nor a new list can mend."""
+        """Yield lists and events; raises an `errors.Error` if neither another try nor a new list can help."""
         while True:
             events = self._open_watch()
             try:
@@ -87,5 +87,5 @@ class Reflector(Generic[T]):
                     raise
                 delay = self._pause.next_seconds()
                 logger.log(level, "listing failed, next try in %.1f s: %s", delay, error)
-                level = logging.DEBUG  # it was said once
+                level = logging.DEBUG  # only the first failure is logged as a warning
                 await self._sleep(delay)

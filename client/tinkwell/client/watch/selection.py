@@ -14,13 +14,13 @@ from tinkwell.core.event.kinds import EventType, ResourceType
 
 E = TypeVar("E", bound=StrEnum)
 
-# The server begins so far back where a request does not say.
+# How far back the server begins if a request has no start.
 DEFAULT_SINCE_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The conditions and the start of a watch, as its caller gave them; wrong ones raise `InvalidField` at once."""
+    """The conditions and the start of a watch, as its caller gave them. Raises `InvalidField` for wrong ones."""
 
     event_types: Iterable[EventType | str] = ()
     names: Iterable[str] = ()
@@ -41,7 +41,7 @@ class Selection:
         self.request()
 
     def request(self, *, elapsed_seconds: float = 0.0) -> event_service_pb2.WatchRequest:
-        """Build the first request; `elapsed_seconds` since the watch began to try reach further back by as much."""
+        """Build the first request. `elapsed_seconds`, the time that connecting took so far, are added to `since`."""
         start: dict[str, Any] = {}
         if self.from_revision is not None:
             start["from_revision"] = self.from_revision
@@ -78,7 +78,7 @@ def _duration(since: timedelta | float, elapsed_seconds: float) -> timedelta:
 
 
 def _several(name: str, values: Iterable[str]) -> tuple[str, ...]:
-    # A single string is an iterable of characters, never what is meant.
+    # A single string would be taken as a list of characters.
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise errors.InvalidField.of(name, f"must be a list, such as [{values!r}]")
     return tuple(values)

@@ -1,4 +1,4 @@
-"""What the clients of all services share: making calls, and watching."""
+"""The base class of the clients of services: makes calls and watches."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import timedelta
@@ -20,7 +20,7 @@ WatchMethod = aio.UnaryStreamMultiCallable[event_service_pb2.WatchRequest, event
 
 
 class WatchOptions(TypedDict, total=False):
-    """What `watch` takes, for functions that pass it on."""
+    """The options of `watch`, for functions that pass them on."""
 
     event_types: Iterable[EventType | str]
     names: Iterable[str]
@@ -67,18 +67,21 @@ class Service:
                 async for event in events:
                     print(event.resource_id, event.data["cause"])
 
-        Empty conditions mean all; they are combined with "and". `event_types` and `resource_types` are enum members or
-        their names, `names` exact event names such as `rack.door_opened`; `resource_id` matches the resource or its
-        parent. A resource's own service fixes the resource type; on `events`, `resource_id` needs one.
+        An event must meet all conditions; an empty condition is met by all events. `event_types` and `resource_types`
+        are enum members or their names, `names` exact event names such as `rack.door_opened`. `resource_id` matches the
+        resource or its parent. The client of a resource watches that type of resource; on `events`, `resource_id` needs
+        one in `resource_types`.
 
-        It begins 5 minutes ago, or `since` so far back (seconds or a timedelta), or with `from_revision`, or `now`,
-        with the next event once it is live; one that was committed a moment before may come along. `history_id` belongs
-        to a `from_revision` stored earlier. `on_created` is called with the watch each time a connection is live,
-        `on_bookmark` each time its `revision` moves on without an event, `on_disconnect` with the watch, the error and
-        the seconds until the next try; all may be async, and what they raise reaches the caller.
+        The watch begins with the events of the last 5 minutes, or of the time `since` (seconds or a timedelta), or with
+        the event `from_revision`, or with `now` at the first event after it is live. With `now`, an event that was
+        committed a moment before may come, too. Give `history_id` with a stored `from_revision`: the watch then fails
+        if the server has another history. `on_created` is called with the watch each time that a connection is live.
+        `on_bookmark` is called with the watch each time that its `revision` moves on without an event. `on_disconnect`
+        is called with the watch, the error and the seconds until the next try. Each may be async, and its errors reach
+        the caller.
 
-        A lost connection is retried for ever, unless `reconnect` is false; `connect_timeout_seconds` limits the wait
-        for the first one and raises `errors.Unavailable`.
+        A lost connection is made again, for ever, unless `reconnect` is false. `connect_timeout_seconds` limits the
+        wait for the first connection; after it `errors.Unavailable` is raised.
         """
         wanted = selection.Selection(
             event_types=event_types,
@@ -101,9 +104,9 @@ class Service:
         )
 
     async def watch_events(self, callback: Callback, **options: Unpack[WatchOptions]) -> None:
-        """Call back, plainly or async, with each event in order; takes what `watch` takes, ends as it does.
+        """Call `callback`, which may be async, with each event in order; has the options and the errors of `watch`.
 
-        A callback that raises ends the watch, and the error reaches the caller.
+        An error of the callback ends the watch and reaches the caller.
         """
         await self.watch(**options).run(callback)
 

@@ -1,15 +1,15 @@
 """A stream of events that outlives its connections.
 
-A watch is three layers, each with one reason to end: `call.Stream` is one call and ends with it; `Watch` goes on over
-any number of calls and ends when the server refuses it; `reflector` lists again when history is gone and never ends.
+There are three layers. `call.Stream` is one call, and ends with it. `Watch` goes on over any number of calls, and ends
+when the server refuses it. `reflector` lists again when history is gone, and never ends.
 
-Where a watch is:
+The position of a watch:
 
     position   the last revision received, as an event or as a bookmark: the next call begins after it
-    pending    events received and not yet handed out; they are handed out first, whatever happens to the call
-    revision   the last revision handed out, or the bookmark once nothing is pending: what a caller may store
+    pending    events received and not yet returned; they are returned first, whatever happens to the call
+    revision   the last revision returned, or the bookmark once nothing is pending: a caller may store it
 
-Position and pending change together, without an await between, so whoever cancels a waiting `anext` loses nothing.
+Position and pending change together, without an await between them, so cancelling a waiting `anext` loses no event.
 """
 
 import asyncio
@@ -27,10 +27,11 @@ from tinkwell.client.watch.event import Event
 
 logger = logging.getLogger(__name__)
 
-# Bookmarks come every few seconds, so a stream that is silent for so long is dead, whatever the network says.
+# Bookmarks come every few seconds, so a stream that is silent for this long is dead, even if the connection stands.
 SILENCE_SECONDS = 60.0
 
-# Trying again cannot help: the request itself is refused, or a new list is needed. All else is retried for ever.
+# Errors after which another try cannot help: the server refuses the request itself, or a new list is needed. After any
+# other error the watch tries again, for ever.
 _FINAL = (
     errors.InvalidField,
     errors.NotFound,
@@ -63,12 +64,13 @@ Connect = Callable[[event_service_pb2.WatchRequest], Responses]
 
 
 class Watch:
-    """Events in revision order, each once, over any number of connections; an async iterator and context manager.
+    """Iterates over events in the order of revisions, each once, over any number of connections.
 
-    It connects at the first `anext`, at `wait_live`, or on entering `async with`, which waits until the watch is live:
-    what happens from then on is seen. Handing out ends with an `errors.Error` that trying again cannot mend, such as
-    `errors.Compacted`. Across processes delivery is at least once: store `revision` and `history_id` after handling an
-    event, and begin with `from_revision=revision + 1` and that `history_id`.
+    A watch is an async iterator and an async context manager. It connects at the first `anext`, at `wait_live`, or on
+    entering `async with`. The last two wait until the watch is live: it returns all events from then on. Iterating ends
+    with an `errors.Error` if another try cannot help, such as `errors.Compacted`. To go on after a restart, store
+    `revision` and `history_id` after handling an event, and begin with `from_revision=revision + 1` and that
+    `history_id`. A process that dies between handling and storing gets the event again.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Watch:
         self._began_at: float | None = None
         self._was_live = False
         self._failure: errors.Error | None = None
-        # What was logged of the present interruption.
+        # The reason that was logged for the present interruption.
         self._said = ""
         self.history_id = wanted.history_id
         self.revision = 0 if self._position is None else self._position
@@ -117,10 +119,10 @@ class Watch:
             await self._receive()
         source = self._pending.popleft()
         try:
-            # Read one by one, as they are asked for: so nothing is done about events that nobody waits for.
+            # Events are parsed one by one, when the caller asks for the next.
             event = message.event(source)
         except errors.Error:
-            await self.aclose()  # going on would skip what could not be read
+            await self.aclose()  # going on would skip the event that could not be read
             raise
         self.revision = event.revision
         return event
@@ -144,7 +146,7 @@ class Watch:
             await self._receive()
 
     async def run(self, callback: Callback) -> None:
-        """Call back with one event after another, until an error ends the watch or the callback raises."""
+        """Call `callback` with each event in order, until an error ends the watch or the callback raises."""
         try:
             async for event in self:
                 await _notify(callback, event)
@@ -152,7 +154,7 @@ class Watch:
             await self.aclose()
 
     async def aclose(self) -> None:
-        """End the watch, from any task; events that were not handed out are dropped."""
+        """End the watch, from any task; events that were not returned yet are dropped."""
         self._closed.set()
         self._pending.clear()
         self._hang_up()
@@ -166,13 +168,14 @@ class Watch:
             await _notify(self._on_created, self)
 
     async def _reach_bookmark(self) -> None:
-        # All before it is handed out and more is asked for: in a plain loop that means it has been handled, too.
+        # The iterator has returned all events before the position, and the caller asks for the next: a plain loop has
+        # handled them, too.
         if self._position is not None and self._position > self.revision:
             self.revision = self._position
             await _notify(self._on_bookmark, self)
 
     async def _next_response(self) -> event_service_pb2.WatchResponse | None:
-        """Wait for a response over any number of calls; None when the watch is closed meanwhile."""
+        """Wait for a response over any number of calls; None if the watch is closed meanwhile."""
         limit = asyncio.timeout_at(self._connect_deadline())
         try:
             async with limit:
@@ -183,7 +186,7 @@ class Watch:
                         await self._disconnected(error)
         except TimeoutError as error:
             if not limit.expired():
-                raise  # a hook's own
+                raise  # an error of a hook
             await self.aclose()
             reason = self._failure or "no answer"
             raise errors.Unavailable(f"no watch within {self._connect_timeout_seconds} s: {reason}") from error
@@ -195,7 +198,7 @@ class Watch:
         try:
             response = await self._responses.read()
         except asyncio.CancelledError:
-            self._hang_up()  # gRPC ends the call with the wait; the next one begins another
+            self._hang_up()  # gRPC ends the call when the wait is cancelled; the next wait begins another call
             raise
         if response is None:
             raise errors.Unavailable("the server ended the stream")
@@ -223,7 +226,7 @@ class Watch:
             self.is_live = self._was_live = True
             self._said = ""
         else:
-            # Only a stream that goes on beyond its first response is healthy.
+            # A stream is healthy once it has sent a second response.
             self._pause.reset()
 
     async def _disconnected(self, error: errors.Error) -> None:
@@ -235,7 +238,7 @@ class Watch:
             self._closed.set()
             raise error
         delay = self._pause.next_seconds()
-        # It is said once, however long it lasts, and again if the reason is another one.
+        # An interruption is logged as a warning once, and again if its reason changes.
         level = logging.DEBUG if str(error) == self._said else logging.WARNING
         self._said = str(error)
         logger.log(level, "watch was interrupted, next try in %.1f s: %s", delay, error)
@@ -261,13 +264,14 @@ class Watch:
 
 
 def is_final(error: errors.Error) -> bool:
-    """Whether trying again cannot help: the request itself is refused, or a new list is needed."""
-    # A bare RESOURCE_EXHAUSTED is gRPC's own: a message above the limit, which would come again.
+    """Whether another try cannot help: the server refuses the request itself, or a new list is needed."""
+    # A RESOURCE_EXHAUSTED without a reason comes from gRPC itself: a message is larger than the limit, and would be so
+    # again.
     return isinstance(error, _FINAL) or type(error) is errors.ResourceExhausted
 
 
 async def _notify(function: Callable[..., Awaitable[None] | None] | None, *arguments: object) -> None:
-    """Call a plain or an async function, if there is one."""
+    """Call a hook, plain or async; None is no hook."""
     if function is not None:
         result = function(*arguments)
         if inspect.isawaitable(result):

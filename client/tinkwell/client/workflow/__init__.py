@@ -1,1 +1,1 @@
-"""Workflows, their actions and their output, for users of the client."""
+"""The client of workflows, their actions and their output."""

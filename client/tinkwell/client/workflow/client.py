@@ -1,4 +1,4 @@
-"""Workflows, their actions, their output, and the document their workers share."""
+"""The client of workflows, their actions, their output, and the document that their workers share."""
 
 import dataclasses
 import uuid
@@ -29,8 +29,8 @@ from tinkwell.client.workflow.model import (
 )
 from tinkwell.core.event.kinds import ResourceType, State
 
-# A client stream of one message is, on the wire, the same as a call with one message; and such a call ends with the
-# server's own status where gRPC, still writing to a stream that the server has ended, may lose it.
+# A client stream of one message is the same on the wire as a call with one message. It is sent as the latter, because
+# gRPC may lose the status of the server while it still writes to a stream.
 _APPEND_LOGS = "/tinkwell.api.v1.WorkflowService/AppendLogs"
 
 
@@ -59,8 +59,9 @@ class WorkflowClient(service.Service):
 
             created = await client.workflows.create("ubuntu", {"device_1": "52:54:00:10:00:03"})
 
-        Raises `NotFound` for an unknown template, `InvalidField` where it cannot be rendered for these devices, and
-        `MachineHasUnits` for a machine that units are on. `with_units` lets it run there: they get no events meanwhile.
+        Raises `NotFound` for an unknown template, `InvalidField` if the template cannot be rendered for these devices,
+        and `MachineHasUnits` if units are on a machine. `with_units` allows that: the units get no events while it
+        runs.
         """
         request = field.build(
             pb.CreateWorkflowRequest,
@@ -78,31 +79,32 @@ class WorkflowClient(service.Service):
         return workflow_message.workflow(await self._caller.unary(self._stub.GetWorkflow, request, may_repeat=True))
 
     def list(self, states: Iterable[State | str] = ()) -> AsyncIterator[Workflow]:
-        """Iterate over workflows without their data, oldest first; `states` filters, empty means all."""
+        """Iterate over workflows without their data, oldest first, in one of `states`; empty means all states."""
         wanted = [workflow_message.STATES[field.member(State, state, f"states[{i}]")] for i, state in enumerate(states)]
         return self._list(self._stub.ListWorkflows, pb.ListWorkflowsRequest(states=wanted), workflow_message.workflow)
 
     def unfinished(self) -> AsyncIterator[Unfinished]:
-        """Iterate over the ids of the workflows that are not finished, thousands at a time."""
+        """Iterate over the ids of unfinished workflows, in groups of thousands."""
         request = pb.ListUnfinishedWorkflowsRequest()
         return self._list(self._stub.ListUnfinishedWorkflows, request, workflow_message.unfinished)
 
     async def delete(self, id: str) -> Change:  # noqa: A002
-        """Delete a workflow; one that is not finished is cancelled first. Raises `NotFound`."""
+        """Delete a workflow; an unfinished one is cancelled first. Raises `NotFound`."""
         request = field.build(pb.DeleteWorkflowRequest, id=id)
         answer = await self._caller.unary(self._stub.DeleteWorkflow, request, may_repeat=False)
         return Change(answer.revision)
 
     async def cancel(self, id: str, reason: str = "") -> Change:  # noqa: A002
-        """End an unfinished workflow; what runs is stopped. Revision 0 means that it was cancelled before."""
+        """End an unfinished workflow, and stop its running action. Revision 0 means that it was cancelled before."""
         request = field.build(pb.CancelWorkflowRequest, id=id, reason=reason)
         answer = await self._caller.unary(self._stub.CancelWorkflow, request, may_repeat=True)
         return Change(answer.revision)
 
     async def expire(self, id: str, *, deadlines_only: bool = False) -> Expired:  # noqa: A002
-        """End a workflow if a deadline in it is past, by the server's clock, and what is lost with its owner's lease.
+        """End a workflow if one of its deadlines is past, by the server's clock, or its owner's lease is over.
 
-        `deadlines_only` leaves what is lost to whoever may still take it over. Provisioners ask this by themselves.
+        With `deadlines_only` a workflow whose owner's lease is over is left to an owner that may still take it over.
+        Provisioners make this call by themselves.
         """
         request = field.build(pb.ExpireWorkflowRequest, id=id, deadlines_only=deadlines_only)
         answer = await self._caller.unary(self._stub.ExpireWorkflow, request, may_repeat=True)
@@ -110,18 +112,20 @@ class WorkflowClient(service.Service):
         return Expired(answer.revision, remaining)
 
     async def prune(self, older_than: timedelta | float | None = None, *, apply: bool = False) -> Pruned:
-        """Say which workflows, with all that belongs to them, ended so long ago, and with `apply` delete them for good.
+        """Count the workflows that ended longer ago than `older_than`, and with `apply` delete them for good.
 
             await client.workflows.prune(timedelta(days=30), apply=True)
 
-        `older_than` is in seconds or a timedelta, by the database's clock; None means what the server does by itself.
-        Machines and templates that were deleted so long ago go as well when nothing refers to them. It goes by small
-        pieces: after an error, such as `Unavailable`, a part is done, and a further call goes on.
+        `older_than` is in seconds or a timedelta, by the database's clock; None means the server's own setting. All
+        that belongs to the workflows goes with them, and so do machines and templates that were deleted as long ago and
+        that nothing refers to. The server works in small pieces: after an error, such as `Unavailable`, some are done,
+        and another call goes on.
         """
         seconds = older_than.total_seconds() if isinstance(older_than, timedelta) else older_than
         request = field.build(pb.PruneWorkflowsRequest, older_than_seconds=seconds, apply=apply)
         total = Pruned()
-        # A piece may have many lines of output; there the connection's keepalive finds a dead server.
+        # No time limit for an answer: a piece may have many lines of output. The connection's keepalive notices a dead
+        # server.
         stream = self._caller.stream(self._stub.PruneWorkflows, request)
         try:
             while (answer := await stream.read()) is not None:
@@ -131,23 +135,23 @@ class WorkflowClient(service.Service):
         return total
 
     def events(self, id: str) -> AsyncIterator[ActionStatus]:  # noqa: A002
-        """Iterate over what was reported about a workflow's actions, in order; also for a deleted workflow."""
+        """Iterate over the reports about a workflow's actions, in order; also for a deleted workflow."""
         request = field.build(pb.ShowWorkflowEventsRequest, id=id)
         return self._list(self._stub.ShowWorkflowEvents, request, workflow_message.action_status)
 
     async def context(self, id: str, *, with_actions: bool = False) -> WorkflowContext:  # noqa: A002
-        """Get how far a workflow is, if wanted with its actions at the same moment; raises `NotFound`."""
+        """Get the progress of a workflow, and optionally its actions at the same moment; raises `NotFound`."""
         request = field.build(pb.GetWorkflowContextRequest, id=id, with_actions=with_actions)
         answer = await self._caller.unary(self._stub.GetWorkflowContext, request, may_repeat=True)
         return workflow_message.workflow_context(answer)
 
     def contexts(self, worker_id: str) -> AsyncIterator[WorkflowContext]:
-        """Iterate over the workflows whose next action is this worker's."""
+        """Iterate over the progress of the workflows whose next action is this worker's."""
         request = field.build(pb.WorkflowContextRequest, worker_id=worker_id)
         return self._list(self._stub.GetWorkflowContexts, request, workflow_message.workflow_context)
 
     async def context_list(self, worker_id: str) -> tuple[WorkflowContext, ...]:
-        """Get how far every workflow of a worker is."""
+        """Get the progress of every workflow of a worker."""
         request = field.build(pb.WorkflowContextRequest, worker_id=worker_id)
         answer = await self._caller.unary(self._stub.GetWorkflowContextList, request, may_repeat=True)
         return tuple(workflow_message.workflow_context(context) for context in answer.workflow_contexts)
@@ -173,13 +177,13 @@ class WorkflowClient(service.Service):
         exit_code: int | None = None,
         lease_token: int = 0,
     ) -> Reported:
-        """Report on an action, named by `action_id` or by `task_name` and `action_name`, and so move it on.
+        """Report the state of an action, which is named by `action_id` or by `task_name` and `action_name`.
 
-        `state` is RUNNING, SUCCEEDED, FAILED or TIMEOUT; attempt 0 means the current one, for RUNNING the next one. A
-        repeated report changes nothing; a call for a certain attempt is therefore retried. `lease_token` is that of the
-        reporter's lease (`client.work`), 0 without one. Raises `WrongWorker`; `LeaseHeld` where somebody alive has the
-        machine, `LeaseLost` where the lease is over or the work another's; `IllegalTransition`, their parent, where the
-        action's state does not allow it.
+        `state` is RUNNING, SUCCEEDED, FAILED or TIMEOUT. Attempt 0 means the current attempt, and for RUNNING the next
+        one. A repeated report changes nothing, so a call that names an attempt is retried. `lease_token` is that of the
+        reporter's lease (`client.work`), 0 without one. Raises `WrongWorker`; `LeaseHeld` if another live owner has the
+        machine; `LeaseLost` if the lease is over, or another owner has the work; `IllegalTransition`, the parent of
+        these two, if the action's state does not allow the report.
         """
         report = Report(
             workflow_id=workflow_id,
@@ -199,9 +203,9 @@ class WorkflowClient(service.Service):
         return workflow_message.reported(answer)
 
     async def report_together(self, reports: Sequence[Report]) -> tuple[Reported | errors.Error, ...]:
-        """Make up to a hundred reports by one call; each comes to what `report` returns or raises for it alone.
+        """Make up to a hundred reports by one call; returns for each what `report` would return or raise.
 
-        One that has to wait for others longer than the rest comes to `Unavailable`.
+        A report that has to wait too long for other calls ends with `Unavailable`; the rest are not affected.
         """
         request = pb.ReportActionStatusesRequest(reports=[workflow_message.to_report(report) for report in reports])
         may_repeat = all(report.attempt > 0 for report in reports)
@@ -209,34 +213,35 @@ class WorkflowClient(service.Service):
         return tuple(workflow_message.outcome(outcome) for outcome in answer.outcomes)
 
     async def data(self, id: str, version: int = 0) -> Document:  # noqa: A002
-        """Get the document that a workflow's workers share, as (data, version); version 0 means the latest."""
+        """Get a version of the document that a workflow's workers share; version 0 means the latest."""
         request = field.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
         answer = await self._caller.unary(self._stub.GetWorkflowData, request, may_repeat=True)
         return Document(answer.data, answer.version)
 
     async def metadata(self, id: str, version: int = 0) -> Document:  # noqa: A002
-        """Get the metadata stored with a version of the document, as (data, version); version 0 means the latest."""
+        """Get the metadata of a version of the document; version 0 means the latest."""
         request = field.build(pb.GetWorkflowDataRequest, workflow_id=id, version=version)
         answer = await self._caller.unary(self._stub.GetWorkflowMetadata, request, may_repeat=True)
         return Document(answer.data, answer.version)
 
     async def data_version(self, id: str) -> int:  # noqa: A002
-        """Get the latest version of the document, 0 when there is none."""
+        """Get the number of the document's latest version, 0 if there is none."""
         request = field.build(pb.GetWorkflowDataRequest, workflow_id=id)
         answer = await self._caller.unary(self._stub.GetWorkflowDataVersion, request, may_repeat=True)
         return answer.version
 
     async def update_data(self, id: str, data: bytes, metadata: bytes = b"") -> int:  # noqa: A002
-        """Store a new version of the document, both parts JSON text, and give its number."""
+        """Store a new version of the document, and return its number. Both parts are JSON text."""
         request = field.build(pb.UpdateWorkflowDataRequest, workflow_id=id, data=data, metadata=metadata)
         return (await self._caller.unary(self._stub.UpdateWorkflowData, request, may_repeat=False)).version
 
     async def append_logs(self, workflow_id: str, lines: Iterable[LogLine] | AsyncIterable[LogLine]) -> int:
-        """Store output lines, and give how many the server took; a line that is already there is left as it is.
+        """Store output lines, and return how many were accepted, repeated ones included; those do not change.
 
             await client.workflows.append_logs(workflow_id, [LogLine(action_id, attempt=1, number=1, text="written")])
 
-        An async iterable is sent as it produces lines. Both are sent in batches, each of which is retried as calls are.
+        Lines are sent in batches, each of which is retried as calls are; those of an async iterable as it produces
+        them.
         """
         accepted = 0
 
@@ -257,9 +262,10 @@ class WorkflowClient(service.Service):
         return accepted
 
     async def logs(self, id: str, follow: bool = False) -> AsyncIterator[LogLine]:  # noqa: A002
-        """Iterate over a workflow's output in order; `follow` goes on until the workflow is finished."""
+        """Iterate over a workflow's output in order; with `follow`, until the workflow is finished."""
         request = field.build(pb.WatchLogsRequest, workflow_id=id, follow=follow)
-        # A workflow may be silent for hours; there the connection's keepalive finds a dead server.
+        # A workflow may be silent for hours, so no time limit applies. The connection's keepalive notices a dead
+        # server.
         silence = None if follow else self._caller.timeout_seconds
         stream = self._caller.stream(self._stub.WatchLogs, request, silence_seconds=silence)
         try:
@@ -280,5 +286,5 @@ class WorkflowClient(service.Service):
 
 
 def _without_data(data: object) -> Workflow:
-    # As lists give them, so that the cache holds the same whatever it was filled from.
+    # Lists have no data, so the cache drops the data of events.
     return dataclasses.replace(Workflow.from_json(data), data=None)

@@ -1,4 +1,4 @@
-"""Workflows between protobuf and objects."""
+"""Converts workflows between protobuf messages and objects."""
 
 from collections.abc import Mapping
 
@@ -66,7 +66,7 @@ def unfinished(source: workflow_service_pb2.ListUnfinishedWorkflowsResponse) -> 
 
 
 def pruned(source: workflow_service_pb2.PruneWorkflowsResponse) -> Pruned:
-    """Read what is gone, or would be."""
+    """Read the counts of what was or would be deleted."""
     return Pruned(**{name: getattr(source, name) for name in Pruned.__slots__})
 
 
@@ -137,7 +137,7 @@ def report(source: workflow_service_pb2.ReportActionStatusRequest) -> ActionStat
 
 
 def workflow_context(source: workflow_service_pb2.WorkflowContext) -> WorkflowContext:
-    """Read how far a workflow is."""
+    """Read the progress of a workflow."""
     return WorkflowContext(
         workflow_id=source.workflow_id,
         current_worker=source.current_worker,
@@ -159,7 +159,7 @@ def workflow_context(source: workflow_service_pb2.WorkflowContext) -> WorkflowCo
 
 
 def reported(source: workflow_service_pb2.ReportActionStatusResponse) -> Reported:
-    """Read what a report has come to."""
+    """Read the answer to a report."""
     state = read_state(source.state) if source.state else None
     left = field.present(source, "remaining_seconds")
     return Reported(source.revision, source.attempt, left, state, source.data_version)
@@ -184,7 +184,7 @@ def to_report(source: Report) -> workflow_service_pb2.ReportActionStatusRequest:
 
 
 def outcome(source: workflow_service_pb2.ReportOutcome) -> Reported | errors.Error:
-    """Read what one of several reports has come to."""
+    """Read the answer to one of several reports."""
     if source.HasField("reported"):
         return reported(source.reported)
     status = status_pb2.Status()
@@ -209,7 +209,7 @@ def log_line(source: workflow_service_pb2.LogLine) -> LogLine:
 
 
 def to_log_line(source: LogLine) -> workflow_service_pb2.LogLine:
-    """Build the message of an output line; the names are the server's to fill in."""
+    """Build the message of an output line; the server fills in the names."""
     target = workflow_service_pb2.LogLine(
         action_id=source.action_id,
         attempt=source.attempt,

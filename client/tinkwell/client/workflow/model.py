@@ -13,10 +13,11 @@ from tinkwell.core.event.kinds import ResourceType, State
 @shaped.resource(ResourceType.WORKFLOW)
 @dataclass(frozen=True, slots=True)
 class Workflow(Shaped):
-    """A template rendered for devices; `hardware` is the device map, `data` the rendered text, None but in `get`.
+    """A workflow: a template rendered for devices. `hardware` is the device map.
 
-    `on_timeout` and `on_failure` name the templates of the workflows that are to recover it, and `recovers` is the id
-    of the one that it recovers itself; all are empty for none. What came of a recovery is in `cause`.
+    `data` is the rendered text, which only `get` returns; otherwise it is None. `on_timeout` and `on_failure` name the
+    templates of the workflows that recover this one, and `recovers` is the id of the workflow that this one recovers;
+    each is empty for none. `cause` has the result of a recovery.
     """
 
     id: str
@@ -42,7 +43,7 @@ class Workflow(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The ids of some workflows that are not finished, each kind oldest first. What is PENDING has not started."""
+    """The ids of some unfinished workflows, those that run and those that are PENDING, each oldest first."""
 
     running_ids: tuple[str, ...] = ()
     pending_ids: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many of each are gone, or would be; `reports` are entries of journals, as `events` gives them."""
+    """How many of each kind were deleted, or would be; `reports` are entries of journals, as `events` returns them."""
 
     workflows: int = 0
     actions: int = 0
@@ -68,12 +69,12 @@ class Pruned:
 class Action(Shaped):
     """One step of a workflow, with everything needed to run it.
 
-    `retries` is how often an attempt that ends without success is repeated, `retry_delay_seconds` the pause before the
-    second one. `retry_at` is when a PENDING action's next attempt is due, None for the first one. An action that
-    `reboots` has succeeded when its machine has rebooted.
+    `retries` is how often a failed attempt is repeated, `retry_delay_seconds` the pause before the second attempt.
+    `retry_at` is when a PENDING action's next attempt is due, None for the first attempt. An action that `reboots` has
+    succeeded when its machine has rebooted.
 
-    `remaining_seconds` until the deadline of a running action, and `wait_seconds` until `retry_at`, are a moment's
-    answers and no part of the JSON shape.
+    `remaining_seconds` until the deadline of a running action, and `wait_seconds` until `retry_at`, hold for the moment
+    of the answer and are no part of the JSON shape.
     """
 
     id: str
@@ -109,7 +110,7 @@ class Action(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class ActionStatus(Shaped):
-    """One entry of a workflow's journal: what was reported about an action."""
+    """One entry of a workflow's journal: a report about an action."""
 
     workflow_id: str
     action_id: str
@@ -126,10 +127,10 @@ class ActionStatus(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class MachineHold(Shaped):
-    """A machine that belongs to a workflow, also after its end while something of it may still be there.
+    """A machine that a workflow holds, also after its end while an action may still run there.
 
-    `action_id` is the action whose run may still be there, empty when nothing is. `lease_token` says under which lease,
-    0 for none or one that is not known any more, and `is_live` that the lease is not over.
+    `action_id` is the action that may still run there, empty for none. `lease_token` is the lease under which the
+    machine is held, 0 for none or an unknown one. `is_live` says that the lease is not over.
     """
 
     worker_id: str
@@ -140,11 +141,11 @@ class MachineHold(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class WorkflowContext(Shaped):
-    """How far a workflow is; `current_*` describe the action that runs or ran last, empty before the first.
+    """The progress of a workflow; `current_*` describe the action that runs or ran last, empty before the first.
 
     `waits_for_workflow` runs on `waits_for_worker`, one of its machines, and must end before this one can start; both
-    are empty when no machine keeps it waiting. `holds` are its own machines; they come with `context` alone, and
-    `actions` where `context` is asked for them. Both are a moment's answer and no part of the JSON shape.
+    are empty when no machine keeps it waiting. `holds` are its own machines; only `context` returns them, and `actions`
+    only if it was asked for them. Both hold for the moment of the answer and are no part of the JSON shape.
     """
 
     workflow_id: str
@@ -165,9 +166,9 @@ class WorkflowContext(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Shaped):
-    """One output line of an action; `number` counts within the attempt, from 1. The server fills in the names.
+    """One output line of an action; `number` counts within the attempt, from 1.The server fills in the names.
 
-    An open line is not complete: it comes again, by the same number, and stands in place of this one.
+    An open line is not complete: a later line with the same number replaces it.
     """
 
     action_id: str
@@ -183,7 +184,7 @@ class LogLine(Shaped):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What is said about an action, which is named by its id or by the names of its task and itself."""
+    """A report about an action, which is named by `action_id`, or by `task_name` and `action_name`."""
 
     workflow_id: str
     worker_id: str
@@ -200,10 +201,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Reported(Shaped):
-    """A report that was taken: revision 0 when it was a repetition; no remaining seconds where there is no deadline.
+    """The answer to a report: revision 0 if it was a repetition; no remaining seconds if there is no deadline.
 
-    `state` is the action's after the report: PENDING after a failure means that it will be repeated, None that an older
-    server did not say. `data_version` is the latest of the document that the workflow's workers share, 0 without one.
+    `state` is the action's state after the report: PENDING after a failure means that the action will be repeated, None
+    that the server is too old to say. `data_version` is the latest version of the document that the workflow's workers
+    share, 0 without a document.
     """
 
     revision: int
@@ -215,9 +217,9 @@ class Reported(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class Expired(Shaped):
-    """Whether a deadline was past: the revision of the end it brought, 0 where there was nothing to end.
+    """The result of an expiry check. `revision` is that of the workflow's end, 0 if nothing ended.
 
-    `remaining_seconds` until asking again would end something; None where the passing of time alone will not.
+    `remaining_seconds` says when another check would end something; None if the passing of time alone ends nothing.
     """
 
     revision: int
@@ -225,7 +227,7 @@ class Expired(Shaped):
 
 
 class Document(NamedTuple):
-    """A version of the JSON document that a workflow's workers share, as text; empty when there is none."""
+    """A version of the JSON document that a workflow's workers share, as text; empty if there is none."""
 
     data: bytes
     version: int

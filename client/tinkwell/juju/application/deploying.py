@@ -27,9 +27,9 @@ async def deploy(
     storages: tuple[str, ...],
     places: tuple[str, ...],
 ) -> None:
-    """Make an application of a local charm: a folder, or a package such as ./web.charm.
+    """Deploy a local charm as an application: a folder, or a package such as ./web.charm.
 
-    Its events have Juju's order, whatever charm it is. Without --to its units are on no machine: any agent takes them.
+    Its events come in Juju's order for any charm. Without --to its units are on no machine, and any agent serves them.
     """
     local = option.charm(charm, resources)
     application = name or local.name or (await ctx.client.applications.charm(charm)).name
@@ -62,7 +62,7 @@ async def refresh(
     resources: tuple[str, ...],
     storages: tuple[str, ...],
 ) -> None:
-    """Give an application another local charm; a unit in error runs it from its next try on."""
+    """Give an application another local charm; a unit in error uses it from its next try on."""
     if path is None:
         raise failure.Failure(
             f'application "{name}": Tinkwell does not ask Charmhub for newer charms; give the path of one with --path'
@@ -80,7 +80,10 @@ async def refresh(
 
 
 async def _refuse_taken(ctx: Context, application: str) -> None:
-    """Say in Juju's words that a name is taken; who is faster meanwhile is told by the server in its own."""
+    """Raise `Failure` in Juju's words if a name is taken.
+
+    If it is taken after this check, the server refuses it in its own words.
+    """
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     try:

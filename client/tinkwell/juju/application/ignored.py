@@ -1,6 +1,6 @@
-"""Options of `deploy` and `refresh` that Juju has for what is not here: refused, or taken with a word about it.
+"""Options of `deploy` and `refresh` for features of Juju that Tinkwell lacks: refused, or accepted with a note.
 
-Refused is what a test would otherwise take for done.
+An option is refused if a test would otherwise believe that it had an effect.
 """
 
 import functools
@@ -39,7 +39,7 @@ _OPTIONS = (
     _Ignored("--series", "units run on their machines as these are"),
     _Ignored("--channel", "it is for charms of Charmhub"),
     _Ignored("--trust", "there are no credentials of a cloud that a charm might be trusted with", is_flag=True),
-    # What they would force is allowed, or refused for good reasons.
+    # The actions that they would force are allowed anyway, or refused for good reasons.
     *(_Ignored(name, is_flag=True) for name in ("--force", "--force-base", "--force-series", "--force-units")),
 )
 

@@ -11,7 +11,7 @@ from tinkwell.juju.shell.context import Context
 @click.argument("second", metavar="APPLICATION[:ENDPOINT]")
 @click.option("--via", hidden=True)
 async def integrate(ctx: Context, first: str, second: str, via: str | None) -> None:
-    """Relate two applications; endpoints may be left out where only one pair of them fits."""
+    """Relate two applications; endpoints may be left out if only one pair fits."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     if via is not None:
@@ -31,7 +31,7 @@ async def integrate(ctx: Context, first: str, second: str, via: str | None) -> N
 @click.argument("ends", nargs=-1, required=True, metavar="APPLICATION[:ENDPOINT] APPLICATION[:ENDPOINT]|NUMBER")
 @click.option("--force", is_flag=True, hidden=True)
 async def remove_relation(ctx: Context, ends: tuple[str, ...], force: bool) -> None:
-    """End the relation of two applications, or the one of a number."""
+    """Remove the relation of two applications, or the one with a number."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     source = ctx.client.applications

@@ -41,9 +41,9 @@ async def remove_unit(
     no_wait: bool,
     no_prompt: bool,
 ) -> None:
-    """Remove units, or with --num-units so many of an application: those with the highest numbers.
+    """Remove units, or with --num-units this many of an application: those with the highest numbers.
 
-    What is stored goes with a unit; `juju detach-storage` before that keeps it.
+    The storage of a unit is removed with it; `juju detach-storage` before that keeps it.
     """
     seconds = removal.grace_seconds(force=force, no_wait=no_wait)
     wanted = await _highest(ctx, names, units) if units else list(names)
@@ -82,7 +82,7 @@ async def remove_application(
 @click.option("--no-retry", is_flag=True, help="Leave the event out, rather than have it tried again.")
 @click.option("--all", "is_all", is_flag=True, help="All units that are in error.")
 async def resolved(ctx: Context, names: tuple[str, ...], no_retry: bool, is_all: bool) -> None:
-    """Have the failed events of units tried again now, or left out."""
+    """Retry the failed events of units now, or skip them."""
     if bool(names) is is_all:
         raise failure.Usage("specify either units, or --all" if is_all else "no unit specified")
     wanted = list(names)

@@ -11,6 +11,6 @@ from tinkwell.juju.shell.context import Context
 @click.option("--remove", is_flag=True, hidden=True)
 @click.option("--scope", hidden=True)
 async def trust(ctx: Context, name: str, remove: bool, scope: str | None) -> None:
-    """Look whether there is this application; that it is trusted, or not, has no effect."""
+    """Check that the application exists; trusting it, or not, has no effect."""
     await ctx.client.applications.get(name, namespace=ctx.namespace)
     ctx.note("trust has no effect: there are no credentials of a cloud that a charm might be trusted with")

@@ -54,7 +54,7 @@ async def debug_log(
     date: bool,
     has_milliseconds: bool,
 ) -> None:
-    """Write what the units of a model have logged, oldest first, and end."""
+    """Print the log of the units of a model, oldest first, and end."""
     if tail:
         raise failure.Usage("--tail: debug-log ends with what there is; `tinkwell unit logs NAME --follow` goes on")
     wanted = _wanted(included, excluded, level or _LEVELS[0])

@@ -57,7 +57,7 @@ DEFAULTS: Edits = {each.argument: each.default for each in _SETTINGS.values()}
 @click.option("--reset", "resets", multiple=True, metavar="NAME[,NAME...]", help="Give settings their defaults.")
 @click.option("--file", "file", metavar="FILE", help="Settings as YAML.")
 async def model_config(ctx: Context, given: tuple[str, ...], resets: tuple[str, ...], file: str | None) -> None:
-    """Show the settings of a model, or change some."""
+    """Show or change the settings of a model."""
     names = [each for each in given if "=" not in each]
     assignments = setting.pairs(each for each in given if "=" in each)
     if file is not None:

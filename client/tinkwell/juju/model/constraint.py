@@ -1,4 +1,4 @@
-"""`model-constraints`: a model has none, which is asked for more often than they are set."""
+"""`model-constraints`: a model has no constraints."""
 
 from tinkwell.juju.shell import command
 from tinkwell.juju.shell.context import Desk
@@ -6,5 +6,5 @@ from tinkwell.juju.shell.context import Desk
 
 @command.offline("model-constraints", formats=command.YAML_FIRST, has_model=True)
 def model_constraints(desk: Desk) -> None:
-    """Show the constraints of a model, of which there are none."""
+    """Show the constraints of a model; there are none."""
     desk.show({})

@@ -36,9 +36,9 @@ async def add_model(
     credential: str | None,
     owner: str | None,
 ) -> None:
-    """Add a model, which is a namespace; the name of a cloud, and a credential, have no meaning here.
+    """Add a model, which is a namespace; the name of a cloud and a credential are ignored.
 
-    A model that was destroyed may be added again, since nothing is in it.
+    A destroyed model may be added again, because it is empty.
     """
     model_name.check_controller(place)
     namespace = model_name.parse(name)
@@ -73,9 +73,9 @@ async def destroy_model(
     no_wait: bool,
     timeout: float | None,
 ) -> None:
-    """Destroy all that is in a model, and wait until it is gone.
+    """Destroy everything in a model, and wait until it is gone.
 
-    The namespace itself stays, empty, since events tell of it.
+    The namespace itself stays, empty, because the log has events about it.
     """
     namespace = model_name.parse(reference)
     if not await _is_there(ctx, namespace):
@@ -95,7 +95,7 @@ async def destroy_model(
 @command.command("switch", has_model=False)
 @click.argument("reference", required=False, metavar="[MODEL]")
 async def switch(ctx: Context, reference: str | None) -> None:
-    """Say which model is the current one, or let another one be it."""
+    """Print the current model, or change it."""
     if not reference:
         ctx.line(f"{controller.NAME}:{ctx.model}")
         return

@@ -1,4 +1,4 @@
-"""`models`, `show-model`, `whoami`, `controllers` and `show-controller`: what there is."""
+"""`models`, `show-model`, `whoami`, `controllers` and `show-controller`."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ async def show_model(ctx: Context, reference: str | None) -> None:
 
 @command.offline("whoami", formats=command.TABULAR_FIRST)
 def whoami(desk: Desk) -> None:
-    """Say which controller, model and user are meant."""
+    """Print the current controller, model and user."""
     found = {"controller": controller.NAME, "model": model_name.current(), "user": controller.USER}
     desk.show(found, lambda: (f"{key.capitalize() + ':':<12}{value}" for key, value in found.items()))
 
@@ -50,7 +50,7 @@ def whoami(desk: Desk) -> None:
 @click.option("--managed", is_flag=True, hidden=True)
 @click.option("--refresh", is_flag=True, hidden=True)
 async def controllers(ctx: Context, managed: bool, refresh: bool) -> None:
-    """List the one controller that there is, which is the server."""
+    """List the only controller, which is the server."""
     found = {**_details(ctx), "current-model": ctx.model, "user": controller.USER, "access": "superuser"}
     header = ("Controller", "Model", "User", "Cloud/Region", "Version")
     row = (f"{controller.NAME}*", ctx.namespace, controller.USER, controller.CLOUD, controller.VERSION)

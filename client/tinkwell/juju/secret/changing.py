@@ -19,7 +19,7 @@ _applications = click.argument("applications", metavar="APPLICATION,...")
 @_file
 @_info
 async def add_secret(context: Context, name: str, pairs: tuple[str, ...], file: str | None, info: str | None) -> None:
-    """Make a secret, and write its URI; units may read it once it is granted to their application."""
+    """Create a secret, and print its URI; units may read it after it is granted to their application."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     given = content.read(pairs, file)
@@ -74,7 +74,7 @@ async def grant_secret(context: Context, identifier: str, applications: str) -> 
 @_secret
 @_applications
 async def revoke_secret(context: Context, identifier: str, applications: str) -> None:
-    """Let the units of applications read a user's secret no more."""
+    """Take back the grant of a user's secret to applications."""
     for each in _names(applications):
         await context.client.secrets.revoke(shape.name(identifier), each, namespace=context.namespace)
 

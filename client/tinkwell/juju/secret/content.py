@@ -1,4 +1,4 @@
-"""What a secret is to hold, as it is given on the command line and in files."""
+"""Reads the content of a secret from the command line and from files."""
 
 import base64
 import binascii

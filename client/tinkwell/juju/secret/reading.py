@@ -18,7 +18,7 @@ _HEADER = ("ID", "Name", "Owner", "Rotation", "Revision", "Last updated")
 @command.command("secrets", formats=command.TABULAR_FIRST)
 @click.option("--owner", metavar="OWNER", help="Only what this one owns: web, web/0, or <model>.")
 async def secrets(context: Context, owner: str | None) -> None:
-    """List the secrets of a model, without what they hold."""
+    """List the secrets of a model, without content."""
     found = [
         each
         async for each in context.client.secrets.list(namespace=context.namespace)
@@ -33,7 +33,7 @@ async def secrets(context: Context, owner: str | None) -> None:
 @click.option("--revision", "-r", type=click.IntRange(min=1), metavar="N", help="Which one. [default: newest]")
 @click.option("--revisions", is_flag=True, help="Show all revisions, without what they hold.")
 async def show_secret(context: Context, identifier: str, reveal: bool, revision: int | None, revisions: bool) -> None:
-    """Show all that is known of a secret."""
+    """Show a secret."""
     if revisions and (reveal or revision is not None):
         raise failure.Usage(f"specify either --revisions or {'--reveal' if reveal else '--revision'}, not both")
     name = shape.name(identifier)

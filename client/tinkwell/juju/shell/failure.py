@@ -1,4 +1,4 @@
-"""How a command says that it failed: `ERROR` and a sentence on standard error, and an exit code.
+"""Failures of commands: `ERROR` and a sentence on standard error, and an exit code.
 
 0  done
 1  failed

@@ -1,6 +1,6 @@
-"""The names of models, which are namespaces: as Juju writes them, `[controller:][user/]model`, and which one is meant.
+"""The names of models, which are namespaces, as Juju writes them: `[controller:][user/]model`; and the current model.
 
-Named is it by `--model`, else by JUJU_MODEL, else by what `switch` has kept; else it is the namespace `default`.
+`--model` names the current model, else JUJU_MODEL, else the file that `switch` writes; else it is `default`.
 """
 
 import os
@@ -42,7 +42,7 @@ def qualified(namespace: str) -> str:
 
 
 def current() -> str:
-    """Return the namespace that is meant where a command line names none; raises `Failure`."""
+    """Return the namespace of the current model; raises `Failure`."""
     if given := os.environ.get("JUJU_MODEL"):
         return parse(given)
     try:
@@ -52,17 +52,17 @@ def current() -> str:
 
 
 def keep(namespace: str) -> None:
-    """Let a namespace be the one that is meant from now on."""
+    """Make a namespace the current model."""
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Another command that reads meanwhile sees the former name or this one.
+    # The file is replaced at once, so a command that reads it meanwhile sees the former name or this one.
     written = path.with_name(f"{_FILE}.{os.getpid()}")
     written.write_text(f"{namespace}\n")
     written.replace(path)
 
 
 def forget(namespace: str) -> None:
-    """Let the default be meant again where this namespace was."""
+    """Make the default the current model again, if this namespace is the current one."""
     if "JUJU_MODEL" not in os.environ and current() == namespace:
         _path().unlink(missing_ok=True)
 

@@ -4,19 +4,19 @@ import click
 
 from tinkwell.juju.shell import failure
 
-# Juju gives each step of a forced removal so long before it goes on without it.
+# How long Juju waits for each step of a forced removal.
 FORCED_SECONDS = 60
 
 
 def grace_seconds(*, force: bool, no_wait: bool) -> int:
-    """Return how long a removal by force waits for what ends by itself; raises `Usage`."""
+    """Return how long a forced removal waits for the regular end; raises `Usage`."""
     if no_wait and not force:
         raise failure.Usage("--no-wait without --force not valid")
     return FORCED_SECONDS if force and not no_wait else 0
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask whether something is to be done; raises `Failure` where it is not."""
+    """Ask the user for confirmation; raises `Failure` without it."""
     if is_sure:
         return
     try:

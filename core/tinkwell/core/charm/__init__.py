@@ -1,1 +1,1 @@
-"""What a charm is: its manifest, the package that it travels as, and the configuration of its applications."""
+"""Charms: their manifests, the package in which they are uploaded, and the configuration of their applications."""

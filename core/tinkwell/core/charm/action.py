@@ -1,7 +1,7 @@
-"""The actions of a charm: how they are declared, and which parameters a task of one may have.
+"""The actions of a charm: their declaration, and the parameters of a task.
 
-An action is declared as Juju has it: `params` by name, each a JSON schema, with `required` and `additionalProperties`
-beside them. Of these schemas the words in `CHECKED` are checked; all others are for people.
+An action is declared as in Juju: `params` maps names to JSON schemas, with `required` and `additionalProperties` beside
+it. Only the schema keywords in `CHECKED` are checked; all others are documentation.
 """
 
 import decimal
@@ -39,7 +39,7 @@ _text = functools.partial(parse.parse_text, max_bytes=MAX_TEXT_BYTES, allow_empt
 
 
 def read(members: ClosedObject, name: str) -> Action:
-    """Read what a manifest says of an action; what is wrong is noted in the checks of `members`."""
+    """Read a manifest's declaration of an action; faults are noted in the checks of `members`."""
     properties = {
         each: given
         for path, each, given in members.members("params", _parse_parameter)
@@ -60,7 +60,7 @@ def read(members: ClosedObject, name: str) -> Action:
 
 
 def schema(action: Action) -> JsonObject:
-    """Return the JSON schema of an action's parameters, of type object; an empty object where it has none."""
+    """Return the JSON schema of an action's parameters, of type object; an empty object if it has none."""
     if not action.parameters and action.is_open:
         return {}
     return {
@@ -72,10 +72,10 @@ def schema(action: Action) -> JsonObject:
 
 
 def complete(action: Action, given: Mapping[str, JsonValue], *, field: str) -> JsonObject:
-    """Return the parameters of a task: those that were given, and the defaults of all others.
+    """Return the parameters of a task: the given ones, and the defaults of the others.
 
-    A text is taken for what it says where the parameter is of another type, such as "2" for an integer. `field` is the
-    path of `given`. Raises `errors.InvalidField` with all that is wrong.
+    A text for a parameter of another type is converted, such as "2" for an integer. `field` is the path of `given`.
+    Raises `errors.InvalidField` with all faults.
     """
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     found = _object(checks, field, schema(action), given)
@@ -85,7 +85,7 @@ def complete(action: Action, given: Mapping[str, JsonValue], *, field: str) -> J
 
 
 def find(actions: Mapping[str, Action], name: str, *, field: str) -> Action:
-    """Return the action of a charm; raises `errors.InvalidField` for one that it does not have."""
+    """Return an action of a charm; raises `errors.InvalidField` if the charm does not have it."""
     if name not in actions:
         raise errors.InvalidField.of(field, f"the charm has no such action; {nearest(name, [*actions])}")
     return actions[name]
@@ -99,7 +99,7 @@ def _parse_parameter(field: str, text: str) -> str:
 
 
 def _is_schema(members: ClosedObject, path: str, value: JsonValue, depth: int) -> bool:
-    """Check the words of a schema that mean something here; what is wrong is noted."""
+    """Check the keywords of a schema that are in `CHECKED`; faults are noted."""
     if not isinstance(value, dict):
         members.refuse(path, "an object such as {type: string}", value)
         return False
@@ -115,7 +115,7 @@ def _is_schema(members: ClosedObject, path: str, value: JsonValue, depth: int) -
 
 
 def _wrong_words(members: ClosedObject, path: str, value: JsonObject) -> Iterator[str]:
-    """Note each word of a schema whose value is of another kind than it must be, and iterate over them."""
+    """Note each keyword of a schema whose value has the wrong type, and yield these keywords."""
     expected: Mapping[str, tuple[Callable[[JsonValue], bool], str]] = {
         "type": (_is_type, f"one of {', '.join(NEEDED)}, or a list of these"),
         "enum": (lambda each: isinstance(each, list) and bool(each), "a list of values"),
@@ -146,7 +146,7 @@ def _inner(path: str, value: JsonObject) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _fits(members: ClosedObject, path: str, value: JsonObject) -> bool:
-    """Note a default that the schema itself does not allow."""
+    """Note a default that its own schema does not allow."""
     if value.get("default") is None:
         return True
     checks = check.Checks(most=1)
@@ -177,7 +177,7 @@ def _is_number(value: JsonValue) -> bool:
 def _value(
     checks: check.Checks, path: str, schema: JsonObject, given: JsonValue, *, is_text_read: bool = True
 ) -> JsonValue:
-    """Return a value as a schema has it; what does not fit is noted."""
+    """Return a value converted to its schema's type; faults are noted."""
     types = _types(schema)
     value = _read_text(given, types) if is_text_read and isinstance(given, str) else given
     if types and not any(_is_of(value, each) for each in types):
@@ -249,7 +249,10 @@ def _is_of(value: JsonValue, type_: str) -> bool:
 
 
 def _read_text(text: str, types: Sequence[str]) -> JsonValue:
-    """Return what a text says; the text itself where texts are allowed, or where it says nothing of those types."""
+    """Return the value that a text stands for in one of the types; the text itself if there is none.
+
+    If the types allow text, the text is returned as it is.
+    """
     word = text.strip()
     if not types or "string" in types:
         return text

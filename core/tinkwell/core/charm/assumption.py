@@ -1,10 +1,10 @@
-"""What a charm of Juju assumes of where it runs: a list of features, of which all have to be there.
+"""What a charm of Juju assumes of its environment: a list of features that must all be there.
 
     assumes:
       - juju >= 3.1
       - any-of: [k8s-api, juju < 4]
 
-Tinkwell stands for a machine of the newest Juju that has all the events of a charm's life.
+Tinkwell answers as a machine of the Juju release whose unit events it supports.
 """
 
 import re
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tinkwell.core.value import check, parse
 from tinkwell.core.value.document import JsonValue, describe
 
-# What charms are told that they run under.
+# The version of Juju that charms are told.
 JUJU_VERSION = "3.6.9"
 MAX_DEPTH = 8
 
@@ -23,7 +23,7 @@ _GROUPS = ("any-of", "all-of")
 
 
 def judge(checks: check.Checks, value: JsonValue, *, field: str = "assumes") -> None:
-    """Note what of the assumptions does not hold, with one sentence for each."""
+    """Note each assumption that does not hold, with one sentence."""
     if value is None:
         return
     if not isinstance(value, list):
@@ -36,7 +36,7 @@ def judge(checks: check.Checks, value: JsonValue, *, field: str = "assumes") -> 
 
 
 def _wrong(value: JsonValue, depth: int) -> str:
-    """Say why an assumption does not hold; nothing where it does."""
+    """Return why an assumption does not hold; "" if it holds."""
     if isinstance(value, str):
         return _wrong_feature(value.strip())
     if isinstance(value, dict) and len(value) == 1 and depth:

@@ -1,7 +1,7 @@
-"""Makes the files that a charm of ops reads out of charmcraft.yaml, which it does not read itself.
+"""Makes the files that a charm of ops reads from charmcraft.yaml, which ops does not read itself.
 
-What a packed charm has as metadata.yaml, config.yaml and actions.yaml stands in one file in the source of a charm.
-Files that are there already are left as they are.
+charmcraft.yaml in a charm's source has the contents of a packed charm's metadata.yaml, config.yaml and actions.yaml.
+Files that exist already are left as they are.
 """
 
 import decimal
@@ -19,20 +19,20 @@ METADATA_YAML = "metadata.yaml"
 CONFIG_YAML = "config.yaml"
 ACTIONS_YAML = "actions.yaml"
 
-# What says how the charm is built, and is in none of the three files.
+# Keys that say how the charm is built; they belong to none of the three files.
 _BUILD = frozenset(
     {"parts", "base", "bases", "build-base", "platforms", "type", "charm-libs", "charmhub", "analysis", "prime"}
 )
-# Characters that JSON writes as they are, and some readers of YAML refuse.
+# Characters that JSON writes unescaped, but some YAML readers refuse.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 def split(text: str, *, there: Collection[str] = ()) -> Mapping[str, str]:
-    """Return the texts of the files that are not `there`, by their names. Raises `errors.CharmRefused`."""
+    """Return the texts of the files that are not in `there`, by their names. Raises `errors.CharmRefused`."""
     value = _read(text)
     left_out = {*_BUILD, "config", "actions"}
     if value.get("type") not in (None, "charm"):
-        left_out.remove("type")  # it is no charm, which whoever reads metadata.yaml is to find
+        left_out.remove("type")  # not a charm: the reader of metadata.yaml reports it
     metadata: JsonObject = {key: each for key, each in value.items() if key not in left_out}
     made = {METADATA_YAML: metadata, CONFIG_YAML: value.get("config"), ACTIONS_YAML: value.get("actions")}
     return {name: _write(each) for name, each in made.items() if each and name not in there}
@@ -52,7 +52,7 @@ def _read(text: str) -> JsonObject:
 
 
 def _write(value: JsonValue) -> str:
-    """Write JSON, which is YAML, and the same for all time."""
+    """Write a value as JSON, which is also YAML, always with the same bytes."""
     text = json.dumps(_plain(value), ensure_ascii=False, indent=2)
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 

@@ -1,7 +1,7 @@
-"""The configuration of an application: what options a charm declares, and which values may be given to them.
+"""The configuration of an application: the options that a charm declares, and their values.
 
-Stored are the values that were given; `effective` adds the defaults. A float is a `decimal.Decimal` with its digits as
-they were written, or an int.
+The server stores the values that were set; `effective` adds the defaults. A float is a `decimal.Decimal` with the
+digits as written, or an int.
 """
 
 import decimal
@@ -33,10 +33,10 @@ NEEDED = {
 def edit(
     options: Mapping[str, Option], current: Mapping[str, JsonValue], given: Mapping[str, JsonValue], *, field: str
 ) -> JsonObject:
-    """Return the configuration with some options set, or given back their default where the value is None.
+    """Return the configuration with some options set, or reset to their default if the value is None.
 
-    `field` is the path of `given`. A text is taken for what it says where the option is none, such as "2" for an int.
-    Raises `errors.InvalidField` with all that is wrong.
+    `field` is the path of `given`. A text for an option of another type is converted, such as "2" for an int. Raises
+    `errors.InvalidField` with all faults.
     """
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     edited = dict(current)
@@ -57,18 +57,18 @@ def edit(
 
 
 def effective(options: Mapping[str, Option], current: Mapping[str, JsonValue]) -> JsonObject:
-    """Return the value of each option that has one: the given one, or the default."""
+    """Return the value of each option that has one: the value that was set, or the default."""
     values = {name: current.get(name, option.default) for name, option in sorted(options.items())}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def kept(options: Mapping[str, Option], current: Mapping[str, JsonValue]) -> JsonObject:
-    """Return what of a configuration stands under the options of another charm; the rest has its default there."""
+    """Return the values that are valid for the options of another charm; all other options get its defaults."""
     return {name: value for name, value in current.items() if name in options and _fits(options[name], value)}
 
 
 def parse_value(field: str, given: JsonValue, option: Option) -> JsonValue:
-    """Return the value of an option in its one form; raises `errors.InvalidField`."""
+    """Return an option's value in its normal form; raises `errors.InvalidField`."""
     value = _from_text(given, option.type) if isinstance(given, str) else given
     if not _is_of_type(value, option.type):
         found = f"the text {parse.show(given)}" if isinstance(given, str) else document.describe(given)
@@ -78,18 +78,18 @@ def parse_value(field: str, given: JsonValue, option: Option) -> JsonValue:
     if isinstance(value, str):
         return parse.parse_text(field, value, max_bytes=MAX_CONFIG_BYTES, allow_empty=True, multiline=True)
     if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
-        raise errors.InvalidField.of(field, "is beyond what 64 bits can hold; write a smaller number")
+        raise errors.InvalidField.of(field, "does not fit in 64 bits; write a smaller number")
     _check_bounds(field, value, option)
     return value
 
 
 def _secret(field: str, text: str) -> str:
-    """Return the name of a secret as charms know it, or an empty text for none."""
+    """Return the name of a secret as charms know it, or "" for none."""
     return secret.uri(secret.parse_uri(field, text)) if text else ""
 
 
 def as_number(value: JsonValue) -> int | decimal.Decimal:
-    """Return a value of which it is known that it is a number."""
+    """Return a value that is known to be a number."""
     assert isinstance(value, int | decimal.Decimal)
     return value
 
@@ -102,7 +102,7 @@ def _fits(option: Option, value: JsonValue) -> bool:
 
 
 def _from_text(text: str, type_: OptionType) -> JsonValue:
-    """Return what a text says, the text itself where it says nothing of that type."""
+    """Return the value that a text stands for in a type; the text itself if there is none."""
     word = text.strip()
     match type_:
         case OptionType.INT if _INTEGER.fullmatch(word):
@@ -116,7 +116,7 @@ def _from_text(text: str, type_: OptionType) -> JsonValue:
 
 
 def _number(word: str) -> JsonValue:
-    """Return a number that JSON has, too; the text where a double cannot hold it."""
+    """Return the number that a text stands for; the text itself if a double cannot hold it."""
     number = decimal.Decimal(word)
     try:
         return document.check_json("", number)

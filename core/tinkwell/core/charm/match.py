@@ -1,7 +1,7 @@
-"""Which endpoints of two applications a relation may join, and what another charm may not take away from one.
+"""Which endpoints of two applications a relation may join, and which changes of a charm are refused.
 
-Rules of the design's own: a relation joins a provider's and a requirer's endpoint of one interface, and an application
-is never related to itself.
+Tinkwell's own rules: a relation joins a provider's endpoint and a requirer's endpoint of one interface, and an
+application is never related to itself.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ _LISTED_PAIRS = 5
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An end of a relation as a user writes it: `web:db`, or `web` where a single endpoint fits."""
+    """An end of a relation as a user writes it: `web:db`, or `web` if only one endpoint fits."""
 
     application: str
     endpoint: str = ""
@@ -29,8 +29,6 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """An end of a relation."""
-
     application: str
     endpoint: str
 
@@ -52,7 +50,7 @@ def parse_reference(field: str, text: str) -> Reference:
 
 
 def match(first: Reference, second: Reference, manifests: Mapping[str, Manifest]) -> Pair:
-    """Return the one pair of endpoints that fits. `manifests` are those of both applications, by name.
+    """Return the only pair of endpoints that fits. `manifests` are those of both applications, by name.
 
     Raises `errors.EndpointMismatch`.
     """
@@ -75,10 +73,10 @@ def match(first: Reference, second: Reference, manifests: Mapping[str, Manifest]
 def check_refresh(
     old: Manifest, new: Manifest, *, related: Iterable[str], stored: Iterable[str], profile: Profile
 ) -> None:
-    """Refuse a charm that may not take the place of another one.
+    """Refuse a charm that may not replace the old one.
 
-    `related` are the endpoints that have relations, peers among them, and `stored` the storages that have instances.
-    Raises `errors.CharmRefused`.
+    `related` are the endpoints that have relations, peer endpoints included; `stored` are the storages that have
+    instances. Raises `errors.CharmRefused`.
     """
     violations = [
         *_refused_kind(old, new),

@@ -1,9 +1,9 @@
 """The manifest of a charm: charm.yaml, or the files of a charm of Juju.
 
-Tinkwell's file is charm.yaml. A packed charm of Juju has metadata.yaml, with config.yaml and actions.yaml beside it;
-its source often has charmcraft.yaml, which holds all three. They have the same fields, and of several files the first
-one of `FILES` is read. A field that nobody knows is a warning, as Juju ignores it; one that asks for what Tinkwell does
-not have is refused.
+charm.yaml is Tinkwell's file. A packed charm of Juju has metadata.yaml, with config.yaml and actions.yaml beside it;
+its source often has charmcraft.yaml, which holds all three. All have the same fields; if there are several, the first
+one in `FILES` is read. An unknown field is a warning, because Juju ignores it. A field that asks for a feature that
+Tinkwell lacks is refused.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from tinkwell.core.value.yaml import file as yaml_file
 
 CHARM_YAML = "charm.yaml"
 FILES = (CHARM_YAML, METADATA_YAML, CHARMCRAFT_YAML)
-# All that the manifest of a package may be made of.
+# All files that may be part of a package's manifest.
 READ_FILES = (*FILES, CONFIG_YAML, ACTIONS_YAML)
 
 MAX_MANIFEST_BYTES = yaml_file.MAX_FILE_BYTES
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 def read_manifest(files: Mapping[str, str]) -> tuple[Manifest, tuple[str, ...]]:
-    """Read the manifest out of the texts of a charm's files: what it says, and a warning for what is not used.
+    """Read the manifest from the texts of a charm's files; also return a warning for each field that is not used.
 
-    Files with other names than those of manifests may be there, too. Raises `errors.CharmRefused` with all that is
-    wrong; a field is the name of a file, and the path of what stands in it.
+    Other files may be among them. Raises `errors.CharmRefused` with all faults; a field is the name of a file and the
+    path in it.
     """
     file = next((name for name in FILES if name in files), None)
     if file is None:
@@ -54,7 +54,7 @@ def read_manifest(files: Mapping[str, str]) -> tuple[Manifest, tuple[str, ...]]:
 
 
 def find_resource(resources: Mapping[str, Resource], name: str) -> Resource:
-    """Return a resource of a charm; raises `errors.CharmRefused` for one that it does not have."""
+    """Return a resource of a charm; raises `errors.CharmRefused` if the charm does not have it."""
     if name not in resources:
         field = parse.child("resources", name)
         raise errors.CharmRefused.of(field, f"the charm has no such resource; {nearest(name, [*resources])}")
@@ -64,7 +64,7 @@ def find_resource(resources: Mapping[str, Resource], name: str) -> Resource:
 def _with_other_files(
     found: Manifest | None, files: Mapping[str, str], violations: list[errors.Violation], warnings: list[str]
 ) -> Manifest | None:
-    """Add the options and the actions, which stand beside metadata.yaml; what is wrong is added to the violations."""
+    """Add the options and actions of the files beside metadata.yaml; faults are added to the violations."""
     if CONFIG_YAML in files:
         text = files[CONFIG_YAML]
         options = _read(violations, CONFIG_YAML, text, lambda checks: Reader(checks, warnings, CONFIG_YAML).config)
@@ -79,7 +79,7 @@ def _with_other_files(
 
 
 def from_json(value: JsonValue) -> Manifest:
-    """Read a manifest that `Manifest.as_json` has written. Raises `errors.InvalidField`."""
+    """Read a manifest that `Manifest.as_json` returned. Raises `errors.InvalidField`."""
     checks = check.Checks(most=MAX_VIOLATIONS)
     found = Reader(checks, [], CHARM_YAML).manifest(value)
     checks.finish()
@@ -92,7 +92,7 @@ def _read(
     text: str,
     reader: Callable[[check.Checks], Callable[[JsonValue], T]],
 ) -> T | None:
-    """Read the one document of a file; what is wrong is added to the violations, with its line."""
+    """Read the only document of a file; faults are added to the violations, with their lines."""
     checks, inner = check.Checks(most=MAX_VIOLATIONS), check.Checks(most=MAX_VIOLATIONS)
     try:
         documents = list(yaml_file.documents(checks, file, text))

@@ -1,10 +1,10 @@
-"""The package that a charm travels as: a zip, as charmcraft packs it, with the manifest at its top.
+"""The package of a charm: a zip file, as charmcraft packs it, with the manifest at its top.
 
-`pack` is canonical: the same files give the same bytes, so that a digest names the files. Nothing is compressed, since
-what compression gives differs between versions of its library. `open_package` takes packages from strangers and reads
-no more than the list at their end, which is bounded before it is read; `check` reads all of them. What is taken are
-plain files and folders; everything else ends in `errors.CharmRefused`, whose fields are the names of members, or
-`package` where the whole is wrong.
+`pack` is canonical: the same files give the same bytes, so a digest identifies the files. Nothing is compressed,
+because compressed bytes differ between versions of the compression library. `open_package` accepts untrusted packages:
+it reads only the list of members at the end, and checks the list's size before it reads. `check` reads the whole
+package. Only plain files and folders are accepted. Everything else raises `errors.CharmRefused`; its fields are names
+of members, or `package` for the whole package.
 """
 
 import hashlib
@@ -12,7 +12,6 @@ import io
 import re
 import stat
 import struct
-import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,24 +22,22 @@ from tinkwell.core import errors
 from tinkwell.core.charm import charmcraft, metadata
 from tinkwell.core.charm.record import Charm, Manifest
 from tinkwell.core.unit.kinds import CharmKind
-from tinkwell.core.value import parse
+from tinkwell.core.value import member_name, parse
 
 MAX_PACKED_BYTES = 256 * 1024 * 1024
 MAX_UNPACKED_BYTES = 1024 * 1024 * 1024
 MAX_FILES = 50_000
-MAX_PATH_BYTES = 1_024
-MAX_FOLDERS = 32
 HOOKS = "hooks/"
-# What of a charm of Juju runs its events: the one, or else the other.
+# A charm of Juju runs its events by this file, or by PROGRAM if there is no such file.
 DISPATCH = "dispatch"
 PROGRAM = "src/charm.py"
-# What the digest of a charm begins with.
+# The prefix of a charm's digest.
 DIGEST = "sha256:"
 
 _DIGEST = re.compile(f"{DIGEST}[0-9a-f]{{64}}")
 _PIECE_BYTES = 64 * 1024
 _PACKAGE = "package"
-# The end of the list of members is 22 bytes and a comment; the list has 46 bytes and the name for each of them.
+# The end of the member list is 22 bytes and a comment; each entry of the list is 46 bytes and a name.
 _END = struct.Struct("<4s4H2LH")
 _END_MAGIC = b"PK\x05\x06"
 _MAX_COMMENT_BYTES = 65_535
@@ -53,7 +50,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplemente
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file that is to be packed; `path` is relative to the charm's folder, with / between folders."""
+    """A file to pack; `path` is relative to the charm's folder, with / between folders."""
 
     path: str
     content: bytes
@@ -62,7 +59,7 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a package, and how many bytes it unpacks to."""
+    """A file of a package, and its unpacked size in bytes."""
 
     path: str
     size: int
@@ -70,7 +67,7 @@ class File:
 
 
 class Package:
-    """A package whose list of members is read and found good. Closing it leaves the file open that it was read from."""
+    """A package with a valid list of members. Closing it does not close the underlying file."""
 
     def __init__(self, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo]) -> None:
         self._archive = archive
@@ -80,7 +77,7 @@ class Package:
         )
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Iterate over the bytes of a file, in pieces. Raises `errors.CharmRefused` where they are broken."""
+        """Iterate over the bytes of a file, in chunks. Raises `errors.CharmRefused` if they are broken."""
         left = self._members[path].file_size
         try:
             with self._archive.open(self._members[path]) as member:
@@ -98,7 +95,7 @@ class Package:
         return metadata.read_manifest(texts)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._archive.close()
 
     def _text(self, name: str) -> str:
@@ -112,10 +109,10 @@ class Package:
 
 def pack(files: Iterable[NewFile]) -> bytes:
     """Pack files, in any order. Raises `errors.CharmRefused`."""
-    buffer, names = io.BytesIO(), _Names()
+    buffer, names = io.BytesIO(), member_name.Names("charm")
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
         for file in sorted(files, key=lambda file: file.path):
-            names.add(file.path, is_folder=False)
+            _add(names, file.path, is_folder=False)
             if len(file.content) + buffer.tell() > MAX_PACKED_BYTES:
                 raise _too_large()
             member = zipfile.ZipInfo(file.path, _EPOCH)
@@ -128,7 +125,7 @@ def pack(files: Iterable[NewFile]) -> bytes:
 
 
 def digest(file: BinaryIO) -> str:
-    """Give the name of a package: `sha256:` and the hash of its bytes, from the first one on, in hexadecimal digits."""
+    """Return a package's digest: `sha256:` and the hash of the whole file in hexadecimal digits."""
     found = hashlib.sha256()
     file.seek(0)
     while piece := file.read(_PIECE_BYTES):
@@ -145,26 +142,26 @@ def parse_digest(field: str, text: str) -> str:
 
 
 def open_package(file: BinaryIO) -> Package:
-    """Read the list of a package's members. Raises `errors.CharmRefused`; reading on needs the file."""
+    """Read the list of a package's members. Raises `errors.CharmRefused`. Reading its files needs `file` open."""
     _check_end(file)
     try:
         archive = zipfile.ZipFile(file)
         members = archive.infolist()
     except _BROKEN as error:
-        raise _refused(_PACKAGE, "is no zip, or is broken; pack it again") from error
+        raise _refused(_PACKAGE, "is not a zip file, or is broken; pack it again") from error
     if len(members) > MAX_FILES:
         raise _too_many()
     if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
         raise _refused(_PACKAGE, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; leave large files out")
-    names = _Names()
+    names = member_name.Names("charm")
     for member in members:
-        names.add(member.filename, is_folder=member.is_dir())
+        _add(names, member.filename, is_folder=member.is_dir())
         _check_member(member)
     return Package(archive, members)
 
 
 def check(file: BinaryIO) -> Charm:
-    """Read all of a package, and say what charm it is. Raises `errors.CharmRefused`."""
+    """Read a whole package, and return its charm. Raises `errors.CharmRefused`."""
     size = file.seek(0, io.SEEK_END)
     package = open_package(file)
     manifest, warnings = package.manifest()
@@ -186,7 +183,7 @@ def _missing_resources(manifest: Manifest, files: Sequence[File]) -> Iterator[st
 
 
 def _check_kind(manifest: Manifest, files: Sequence[File]) -> None:
-    """Refuse files that the kind of the charm does not go with."""
+    """Refuse files that do not belong to the charm's kind."""
     paths = [file.path for file in files]
     hooks = [file for file in files if file.path.startswith(HOOKS)]
     if manifest.kind is CharmKind.OPS:
@@ -203,10 +200,10 @@ def _check_kind(manifest: Manifest, files: Sequence[File]) -> None:
 
 
 def _check_ops(files: Sequence[File]) -> None:
-    """Refuse a charm of Juju that has nothing to run, or lacks what ops reads."""
+    """Refuse a charm of Juju without a program, or without a file that ops needs."""
     paths = {file.path: file for file in files}
     if charmcraft.METADATA_YAML not in paths:
-        sentence = "is not what ops reads; give the folder of the charm, or pack it with charmcraft"
+        sentence = "is not a file that ops reads; give the folder of the charm, or pack it with charmcraft"
         raise _refused(charmcraft.CHARMCRAFT_YAML, sentence)
     if PROGRAM in paths:
         return
@@ -227,7 +224,7 @@ def _check_executable(files: Iterable[File]) -> None:
 
 
 def _check_end(file: BinaryIO) -> None:
-    """Bound the list of members before it is read."""
+    """Check the size of the member list before it is read."""
     size = file.seek(0, io.SEEK_END)
     if size > MAX_PACKED_BYTES:
         raise _too_large()
@@ -235,7 +232,7 @@ def _check_end(file: BinaryIO) -> None:
     tail = file.read()
     at = tail.rfind(_END_MAGIC)
     if at < 0 or len(tail) - at < _END.size:
-        raise _refused(_PACKAGE, "is no zip, or is cut off; pack the charm's folder as a zip")
+        raise _refused(_PACKAGE, "is not a zip file, or is cut off; pack the charm's folder as a zip")
     _, _, _, _, count, list_bytes, _, _ = _END.unpack_from(tail, at)
     if count > MAX_FILES:
         raise _too_many()
@@ -257,54 +254,14 @@ def _check_member(member: zipfile.ZipInfo) -> None:
         raise _refused(member.filename, "is compressed in an unusual way; pack it with deflate")
 
 
-class _Names:
-    """All members so far: systems that ignore case, and those that do not, must make the same files of them."""
-
-    def __init__(self) -> None:
-        # The name as it is written, and whether it is a folder, by the name that all its spellings have in common.
-        self._known: dict[str, tuple[str, bool]] = {}
-        self._seen: set[str] = set()
-
-    def add(self, name: str, *, is_folder: bool) -> None:
-        """Add a member and the folders above it. Raises `errors.CharmRefused`."""
-        parts = _parts(name)
-        path = "/".join(parts)
-        if path in self._seen:
-            raise _refused(name, "occurs twice; pack each file once")
-        self._seen.add(path)
-        if len(self._seen) > MAX_FILES:
-            raise _too_many()
-        for depth in range(1, len(parts) + 1):
-            here, needs_folder = "/".join(parts[:depth]), is_folder or depth < len(parts)
-            known, was_folder = self._known.setdefault(_fold(here), (here, needs_folder))
-            if known != here:
-                sentence = f"differs from {parse.show(known)} only in case or in accents; rename one of them"
-                raise _refused(name, sentence)
-            if was_folder is not needs_folder:
-                raise _refused(name, "is a file and a folder at once; rename one of them")
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    """Take the name of a member apart. Raises `errors.CharmRefused` for what is no plain path."""
-    path = name.removesuffix("/")
-    parts = tuple(path.split("/"))
-    if name.startswith("/"):
-        raise _refused(name, "has an absolute path; write it relative to the charm's folder")
-    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
-        raise _refused(name, r"is no plain path; write it without .., ., // and \ in the charm's folder")
-    if len(parts) > MAX_FOLDERS + 1:
-        raise _refused(name, f"lies in more than {MAX_FOLDERS} folders; move it up")
+def _add(names: member_name.Names, name: str, *, is_folder: bool) -> None:
+    """Add the name of a member. Raises `errors.CharmRefused`."""
     try:
-        parse.parse_text("", path, max_bytes=MAX_PATH_BYTES)
-    except errors.InvalidField as error:
-        sentence = f"has a name that cannot be taken: it {error.violations[0].description}; rename it"
-        raise _refused(name, sentence) from error
-    return parts
-
-
-def _fold(name: str) -> str:
-    """Give one text for all names that are one file for some system."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+        names.add(name, is_folder=is_folder)
+    except ValueError as error:
+        raise _refused(name, str(error)) from error
+    if len(names) > MAX_FILES:
+        raise _too_many()
 
 
 def _is_executable(member: zipfile.ZipInfo) -> bool:

@@ -1,4 +1,4 @@
-"""Reads the values of a manifest's files; what is wrong is noted in the checks, what is not used in the warnings."""
+"""Reads the values of a manifest's files; faults are noted in the checks, unused fields in the warnings."""
 
 import functools
 import re
@@ -28,7 +28,7 @@ FIELDS = (
     *("name", "kind", "profile", "summary", "description", *Role, "storage", "config", "actions", "resources"),
     "extra-bindings",
 )
-# What people read, what charmcraft builds by, and what says nothing here.
+# Fields for people, for charmcraft's build, and others without meaning in Tinkwell.
 _IGNORED = (
     *("display-name", "title", "maintainer", "maintainers", "docs", "issues", "source", "website", "links", "tags"),
     *("categories", "terms", "min-juju-version", "charm-user", "base", "bases", "build-base"),
@@ -44,7 +44,7 @@ REFUSED = {
     "spaces": "is not followed, since there are no network spaces; leave it out",
 }
 _UNUSED = ("payloads",)
-# What the other files of a packed charm of Juju are for.
+# Fields that a packed charm of Juju has in another file.
 _OTHER_FILES = {"config": "config.yaml", "actions": "actions.yaml"}
 ENDPOINT = ("interface", "limit", "optional", "scope")
 STORAGE = ("type", "description", "multiple", "shared")
@@ -68,12 +68,12 @@ def parse_name(field: str, text: str) -> str:
 
 
 def parse_endpoint_name(field: str, text: str) -> str:
-    """Parse the name of an endpoint or of a storage, which is a part of the names of events."""
+    """Parse the name of an endpoint or a storage, which is the first part of event names."""
     return _parse(_ENDPOINT_NAME, "a-z, 0-9 and single - or _ between them", field, text)
 
 
 class Reader:
-    """Reads the values of a charm's files; `file` is the name of the one that is read, `kind` that of its charms."""
+    """Reads the values of a charm's files; `file` is the name of the file, `kind` the kind of charm it is for."""
 
     def __init__(
         self, checks: check.Checks, warnings: list[str], file: str, *, kind: CharmKind = CharmKind.SCRIPTS
@@ -114,7 +114,7 @@ class Reader:
         return self._options(self._open("", value, ("options",)))
 
     def _open(self, path: str, value: JsonValue, known: Sequence[str], ignored: Sequence[str] = ()) -> ClosedObject:
-        """Open an object; its unknown members are left out with a warning, and those without a value without one."""
+        """Open an object; an unknown member is left out with a warning, or silently if it has no value."""
         if isinstance(value, dict):
             for key in value:
                 if key not in known and key not in ignored:
@@ -132,7 +132,7 @@ class Reader:
         self._warnings.append(f"{self._file}: {path} {sentence}")
 
     def _judge(self, value: JsonValue) -> None:
-        """Refuse what asks for something that Tinkwell does not have."""
+        """Refuse fields that ask for a feature that Tinkwell does not have."""
         members = value if isinstance(value, dict) else {}
         for name, sentence in REFUSED.items():
             if members.get(name):
@@ -214,7 +214,7 @@ class Reader:
     def _endpoint(self, path: str, name: str, role: Role, value: JsonValue) -> Endpoint:
         if isinstance(value, str):
             if self._default_kind is CharmKind.OPS:
-                # It would be taken, and fail at each of its events before its charm hears of it.
+                # ops would fail at each event, before the charm's code runs.
                 self._checks.refuse(path, f"is {parse.show(value)} alone; ops reads {{interface: NAME}}: write that")
             value = {"interface": value}
         members = self._open(path, value, ENDPOINT)
@@ -255,7 +255,7 @@ class Reader:
         return Storage(name=name, description=members.text("description", _text), minimum=minimum, maximum=maximum)
 
     def _range(self, members: ClosedObject) -> tuple[int, int | None]:
-        """Read how many of a storage a unit has: one, or what `multiple.range` says: 2, 0-3, 1- or 1+."""
+        """Read how many of a storage a unit has: one, or the range in `multiple.range`: 2, 0-3, 1- or 1+."""
         if "multiple" not in members:
             return 1, 1
         multiple = self._open(members.path("multiple"), members.value("multiple"), ("range",))
@@ -314,7 +314,7 @@ class Reader:
         return self._given(members, name, Option(name=name, type=type_))
 
     def _given(self, members: ClosedObject, name: str, option: Option) -> JsonValue:
-        """Return a value of the option's type as it stands in a member; None where there is none, or a wrong one."""
+        """Return a member's value of the option's type; None if there is none, or a wrong one."""
         given = members.value(name)
         if given is None:
             return None
@@ -356,7 +356,7 @@ def _parse_interface(field: str, text: str) -> str:
 
 
 def _texts_within(value: JsonValue) -> Iterator[str]:
-    """Iterate over all texts of a value, and over the keys of its objects."""
+    """Yield all texts of a value, and the keys of its objects."""
     match value:
         case str():
             yield value

@@ -1,4 +1,4 @@
-"""What a charm says of itself, and the charm as it is stored. Both are immutable; a charm is known by its digest."""
+"""The manifest of a charm as typed records, and a charm as it is stored. A charm is identified by its digest."""
 
 import datetime
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 
 
 class Role(StrEnum):
-    """The side of a relation that an endpoint takes; the words are those of the manifest."""
+    """The side of a relation that an endpoint takes, in the manifest's words."""
 
     PROVIDES = "provides"
     REQUIRES = "requires"
@@ -18,19 +18,19 @@ class Role(StrEnum):
 
 
 class OptionType(StrEnum):
-    """What the value of an option is; the words are those of the manifest."""
+    """The type of an option's value, in the manifest's words."""
 
     STRING = "string"
     INT = "int"
     FLOAT = "float"
     BOOLEAN = "boolean"
-    # A text such as secret:9m4e2mr0ui3e8a215n4g, which names a secret that the charm may be granted.
+    # A text such as secret:9m4e2mr0ui3e8a215n4g, which names a secret that may be granted to the charm.
     SECRET = "secret"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A place where relations begin. `limit` is how many it may have at a time, 0 for any number."""
+    """A named end at which relations begin. `limit` is the most relations it may have at a time, 0 for any number."""
 
     name: str
     role: Role
@@ -39,13 +39,13 @@ class Endpoint:
     is_optional: bool = False
 
     def as_json(self) -> JsonObject:
-        """Give the members of the manifest, without those that are empty."""
+        """Return the members of the manifest, without empty ones."""
         return _without_empty({"interface": self.interface, "limit": self.limit, "optional": self.is_optional})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """A storage that each unit has `minimum` of from its birth, and at most `maximum` of; None is for any number."""
+    """A storage of which each new unit has `minimum`, and may have at most `maximum`; None means any number."""
 
     name: str
     description: str = ""
@@ -53,7 +53,7 @@ class Storage:
     maximum: int | None = 1
 
     def as_json(self) -> JsonObject:
-        """Give the members of the manifest."""
+        """Return the members of the manifest."""
         most = "" if self.maximum is None else str(self.maximum)
         members: JsonObject = {"type": "filesystem", "description": self.description}
         if (self.minimum, self.maximum) != (1, 1):
@@ -63,7 +63,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """An option of the configuration. `default` is None where there is none; both bounds are for numbers alone."""
+    """An option of the configuration. `default` is None if there is none; `minimum` and `maximum` are for numbers."""
 
     name: str
     type: OptionType
@@ -73,7 +73,7 @@ class Option:
     maximum: JsonValue = None
 
     def as_json(self) -> JsonObject:
-        """Give the members of the manifest, without those that are not given."""
+        """Return the members of the manifest, without those that are not set."""
         members: JsonObject = {"type": str(self.type)}
         if self.description:
             members["description"] = self.description
@@ -83,7 +83,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """What a unit can be asked to do. `parameters` are JSON schemas by name; `is_open`: there may be others, too."""
+    """An action that a unit can run. `parameters` are JSON schemas by name; `is_open`: other parameters are allowed."""
 
     name: str
     description: str = ""
@@ -92,7 +92,7 @@ class Action:
     is_open: bool = True
 
     def as_json(self) -> JsonObject:
-        """Give the members of the manifest, without those that are empty."""
+        """Return the members of the manifest, without empty ones."""
         members: JsonObject = {"description": self.description, "params": dict(self.parameters)}
         if self.required:
             members["required"] = [*self.required]
@@ -101,7 +101,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A file that a charm reads beside its own, which its package has as `resources/NAME/FILENAME`."""
+    """A file that is delivered with a charm: its package has it as `resources/NAME/FILENAME`."""
 
     name: str
     filename: str
@@ -109,19 +109,19 @@ class Resource:
 
     @property
     def path(self) -> str:
-        """Where the package has it."""
+        """The path of the file in the package."""
         return f"resources/{self.name}/{self.filename}"
 
     def as_json(self) -> JsonObject:
-        """Give the members of the manifest, without those that are empty."""
+        """Return the members of the manifest, without empty ones."""
         return _without_empty({"type": "file", "filename": self.filename, "description": self.description})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a charm says of itself. `profile` is empty where the charm does not ask for one.
+    """The declarations of a charm. `profile` is None if the charm does not ask for one.
 
-    `bindings` are names that a charm of Juju asks for addresses by, beside those of its endpoints.
+    `bindings` are names, beside those of its endpoints, by which a charm of Juju asks for addresses.
     """
 
     name: str
@@ -137,11 +137,11 @@ class Manifest:
     bindings: tuple[str, ...] = ()
 
     def of_role(self, role: Role) -> Iterator[Endpoint]:
-        """Iterate over the endpoints of a role, by name."""
+        """Yield the endpoints of a role, by name."""
         return (self.endpoints[name] for name in sorted(self.endpoints) if self.endpoints[name].role is role)
 
     def as_json(self) -> JsonObject:
-        """Give the members of charm.yaml, without those that are empty, so that reading them gives the same again."""
+        """Return the members of charm.yaml, without empty ones, such that reading them gives an equal manifest."""
         options: JsonObject = {name: self.options[name].as_json() for name in sorted(self.options)}
         return _without_empty(
             {
@@ -162,7 +162,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charm:
-    """A charm as its package makes it: `sha256:` and the hash of the package, and how many bytes that has."""
+    """A charm with its package's digest (`sha256:` and the hash of the package) and size in bytes."""
 
     digest: str
     manifest: Manifest
@@ -171,13 +171,13 @@ class Charm:
 
     @property
     def name(self) -> str:
-        """The name that the charm gives itself."""
+        """The name in the charm's manifest."""
         return self.manifest.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCharm:
-    """A charm that is stored; `size` is that of its package in bytes."""
+    """A stored charm; `size` is the package's size in bytes."""
 
     id: str
     version: int

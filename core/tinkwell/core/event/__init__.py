@@ -1,1 +1,1 @@
-"""Events: what they are, their kinds, how they are selected, and how long they are kept."""
+"""The events of the log: their form and kinds, their selection, and their retention."""

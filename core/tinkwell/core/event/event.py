@@ -1,20 +1,19 @@
-"""One event of the log, as it is stored."""
+"""An event of the log, as it is stored."""
 
 import sys
 from typing import NamedTuple
 
 from tinkwell.core.event.kinds import EventType, ResourceType
 
-# What an event costs beside its data: the object and its short texts.
+# The memory of an event beside its data: the object and its short texts.
 _OVERHEAD_BYTES = 1_000
 
 
 class Event(NamedTuple):
-    """One change of one resource; `data` is the JSON text of the resource after it. Ids are canonical UUID text.
+    """A change of a resource; `data` is the JSON text of the resource after the change.
 
-    `created_at` is in microseconds since 1970, as it is read and sent on.
-
-    A tuple, since so many are made: a frozen dataclass takes several times as long.
+    Ids are canonical UUID text. `created_at` is in microseconds since 1970, as it is read and sent on. It is a tuple,
+    because very many are made, and a frozen dataclass is several times slower.
     """
 
     revision: int
@@ -31,5 +30,5 @@ class Event(NamedTuple):
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory the event takes; one letter of another script can quadruple that of its data."""
+        """The approximate memory of the event; a single letter of another script can quadruple that of its data."""
         return _OVERHEAD_BYTES + sys.getsizeof(self.data)

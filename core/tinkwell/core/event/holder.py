@@ -1,4 +1,4 @@
-"""Who holds the event log back, as people are told."""
+"""The transactions that hold the event log back, as messages name them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ _MOST = 5
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holder:
-    """An open transaction, and whose it is. What PostgreSQL does not say, or not to this role, is None or empty.
+    """An open transaction and its session. Fields that PostgreSQL does not show, or not to this role, are None or "".
 
-    `prepared` is the name of a prepared transaction, which belongs to no session any more; every other has a `pid`.
+    `prepared` is the name of a prepared transaction, which belongs to no session; every other transaction has a `pid`.
     """
 
     pid: int | None = None
@@ -32,17 +32,17 @@ class Holder:
             return ["waits for COMMIT PREPARED or ROLLBACK PREPARED"]
         if not self.state:
             return ["what it does is hidden from this role, which lacks pg_read_all_stats"]
-        # An idle session waits for its client, as everybody knows.
+        # An idle session always waits for its client, which is no news.
         is_active = self.state == "active" and self.waits_for
         return [f"active, waits for {self.waits_for}" if is_active else self.state]
 
 
 def names(holders: Sequence[Holder]) -> list[str]:
-    """Name the first few, and say how many more there are."""
+    """Return the names of the first few, and the number of the others."""
     rest = len(holders) - _MOST
     return [*map(str, holders[:_MOST]), *([f"{rest} more"] if rest > 0 else [])]
 
 
 def sentence(holders: Sequence[Holder]) -> str:
-    """Name them in a sentence that begins with who is waited for."""
+    """Return a sentence that begins with what is waited for, and names the transactions."""
     return "; ".join(names(holders)) or "transactions that have ended by now"

@@ -1,10 +1,10 @@
-"""The kinds of resources, events and states, named as everywhere outside protobuf: in tables, JSON and messages."""
+"""The kinds of resources, events and states, with the names that tables, JSON and messages use."""
 
 from enum import StrEnum
 
 
 class ResourceType(StrEnum):
-    """What an event is about."""
+    """The kind of resource that an event is about."""
 
     TEMPLATE = "TEMPLATE"
     HARDWARE = "HARDWARE"
@@ -28,18 +28,18 @@ class ResourceType(StrEnum):
     CUSTOM = "CUSTOM"
 
 
-# Kept, so that nobody's own events look like the server's.
+# Reserved, so that no user's events look like the server's.
 _KEPT = ("tinkwell",)
 _OWN = frozenset({kind.lower() for kind in ResourceType if kind is not ResourceType.CUSTOM}.union(_KEPT))
 
 
 def is_own(name: str) -> bool:
-    """Return whether events of this name are the server's own, which nobody else may publish."""
+    """Return whether events of this name are the server's own, which only the server may publish."""
     return name.partition(".")[0] in _OWN
 
 
 class EventType(StrEnum):
-    """What happened. A specific type replaces UPDATED."""
+    """The change that an event records. A specific type replaces UPDATED."""
 
     CREATED = "CREATED"
     UPDATED = "UPDATED"
@@ -107,5 +107,5 @@ class State(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing may change this state any more."""
+        """Whether the state never changes again."""
         return self not in (State.PENDING, State.RUNNING)

@@ -1,33 +1,33 @@
-"""Which partitions of the event log to add, to close early and to forget: pure, from what a look at them shows.
+"""Which partitions of the event log to add, to close early and to delete: pure functions of the observed partitions.
 
-    forgotten │ kept, every number drawn │ current │ ready: no number drawn yet
+    deleted   │ kept, every number drawn │ current │ ready: no number drawn yet
     ──────────┼────────┬────────┬────────┼─────────┼─────────┬─────────┬─────────
               │        │        │        │   ▲     │         │         │
           oldest kept                   last drawn
 
-Only whole partitions are forgotten, and a partition ends when its last number is drawn. A site that writes little
-would take years to get there, so a current partition that has been open for a part of the age is closed early: the rest
-of its numbers is drawn and thrown away. To readers they are numbers that were rolled back.
+Only whole partitions are deleted, and a partition is complete when its last number is drawn. At a site with few writes
+this would take years. So a current partition that has been open for a fraction of the maximal age is closed early: its
+remaining numbers are drawn and not used. Readers see them as numbers that were rolled back.
 """
 
 import dataclasses
 import datetime
 from collections.abc import Sequence
 
-# Wide, because each attached partition costs every poll of every reader a third of a microsecond; not wider, because
-# dropping one frees its files, a quarter of a second for each gigabyte, in which some disks let no commit be flushed,
-# and closing one early draws what is left of it, at 0.2 µs and 3 bytes of write-ahead log for each number.
+# Wide, because each attached partition adds a third of a microsecond to every poll of every reader. Not wider, because
+# dropping a partition frees its files, a quarter of a second for a gigabyte, in which some disks flush no commit; and
+# because closing a partition early draws its remaining numbers, at 0.2 µs and 3 bytes of write-ahead log each.
 WIDTH = 1_000_000
-# None left would fail users' writes, also those made with psql while no server runs.
+# Without any, users' writes would fail, also those made with psql while no server runs.
 READY = 20_000_000
-# A partition is closed early after this part of the age and of the count, so that at most one part more than what is
+# A partition is closed early after this fraction of the age and of the count. So at most one such fraction more than
 # wanted is kept, in about as many partitions.
 _PARTS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Policy:
-    """How long events are kept, and how many at least."""
+    """How long events are kept, and the least number of events to keep."""
 
     age: datetime.timedelta
     count: int
@@ -41,13 +41,13 @@ class Policy:
 
     @property
     def closing_count(self) -> int:
-        """How many events it must hold, whatever its age: closing it for fewer would not forget anything sooner."""
+        """The number of events it must hold, whatever its age: closing it with fewer would delete nothing sooner."""
         return max(1, self.count // _PARTS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Partition:
-    """Revisions from `first` up to but not including `end`, and when the events among them were drawn."""
+    """The revisions from `first` up to but not including `end`, and when the events among them were drawn."""
 
     name: str
     first: int
@@ -58,7 +58,7 @@ class Partition:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shelf:
-    """What a look at the log shows, by the database's clock; partitions in order, without those being discarded.
+    """The observed partitions of the log in order, without those being discarded, by the database's clock.
 
     `kept_from` is the newest revision with at least `Policy.count` events from it on, `closing_from` the same for
     `Policy.closing_count`; 0 if there are fewer events.
@@ -73,17 +73,17 @@ class Shelf:
 
     @property
     def end(self) -> int:
-        """The first revision that no partition takes."""
+        """The first revision that belongs to no partition."""
         return self.partitions[-1].end if self.partitions else 0
 
     @property
     def revisions_ahead(self) -> int:
-        """How many revisions can be drawn before writes fail."""
+        """The number of revisions that can be drawn before writes fail."""
         return max(0, self.end - 1 - self.last_drawn)
 
     @property
     def partitions_ahead(self) -> int:
-        """How many partitions nothing was drawn of yet."""
+        """The number of partitions of which no revision was drawn."""
         return sum(partition.first > self.last_drawn for partition in self.partitions)
 
     @property
@@ -94,7 +94,7 @@ class Shelf:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do, in this order: ranges of partitions to add, the partition to close, those to forget."""
+    """What to do, in this order: ranges of partitions to add, the partition to close, those to delete."""
 
     add: Sequence[Partition]
     close: Partition | None
@@ -102,15 +102,15 @@ class Plan:
 
 
 class StepFailed(Exception):
-    """The database refused a step, or is out of reach; the next run takes up what is left."""
+    """The database refused a step, or cannot be reached; the next run does the remaining steps."""
 
 
 class StillUsed(StepFailed):
-    """Somebody uses what is to be discarded, for longer than is worth waiting."""
+    """A session uses what is to be discarded, for longer than the step waits."""
 
 
 def decide(shelf: Shelf, policy: Policy) -> Plan:
-    """Say what to do about the log as it is."""
+    """Return what to do about the observed log."""
     close = _overdue(shelf, policy)
     drawn = close.end - 1 if close is not None else shelf.last_drawn
     return Plan(_missing(shelf, policy, drawn), close, _forgettable(shelf, policy))
@@ -125,11 +125,11 @@ def _overdue(shelf: Shelf, policy: Policy) -> Partition | None:
 
 
 def _missing(shelf: Shelf, policy: Policy, drawn: int) -> Sequence[Partition]:
-    # A sequence that was set far beyond all partitions leaves a hole rather than a thousand empty partitions.
+    # If the sequence was set far beyond all partitions, a hole is left instead of thousands of empty partitions.
     first = max(shelf.end, (drawn + 1) // policy.width * policy.width)
     added: list[Partition] = []
     while first - 1 - drawn < policy.ready:
-        # The first revision is a name of its own whatever the width: other releases may have made wider ones.
+        # The first revision makes the name unique for any width: other releases may have made wider partitions.
         added.append(Partition(f"events_{first:012}", first, first + policy.width))
         first += policy.width
     return added

@@ -1,4 +1,4 @@
-"""Which events of the log a watcher wants."""
+"""The selection of events that a watcher wants."""
 
 import dataclasses
 

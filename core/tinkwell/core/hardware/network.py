@@ -1,6 +1,6 @@
-"""The network of a machine: its interfaces, how they get their addresses, and what they boot.
+"""The network of a machine: its interfaces, their addresses, and what they boot.
 
-Values that are not given are empty, false or zero; the JSON form leaves them out.
+Values that are not given are "", false or zero; the JSON form leaves them out.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _INT64_DIGITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Ip:
-    """The address that an interface is given; `family` is 4, 6, or 0 where the address tells."""
+    """The address of an interface; `family` is 4, 6, or 0 to derive it from the address."""
 
     address: str = ""
     netmask: str = ""
@@ -38,7 +38,7 @@ class Ip:
 
 @dataclass(frozen=True, slots=True)
 class Dhcp:
-    """What an interface is told when it asks for an address; `lease_time` in seconds."""
+    """The DHCP answer to an interface; `lease_time` in seconds."""
 
     mac: str = ""
     hostname: str = ""
@@ -53,7 +53,7 @@ class Dhcp:
 
 @dataclass(frozen=True, slots=True)
 class Ipxe:
-    """The iPXE script to boot, by its URL or as it is."""
+    """The iPXE script to boot, by its URL or as text."""
 
     url: str = ""
     contents: str = ""
@@ -80,21 +80,17 @@ class Netboot:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """One interface of a machine."""
-
     dhcp: Dhcp = Dhcp()
     netboot: Netboot = Netboot()
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The interfaces of a machine."""
-
     interfaces: tuple[Interface, ...] = ()
 
 
 def normalise(checks: check.Checks, field: str, network: Network) -> Network:
-    """Return the network with every address in its one form; what is wrong is noted in the checks."""
+    """Return the network with every address in its normal form; faults are noted in the checks."""
     field = parse.child(field, "interfaces")
     if len(network.interfaces) > MAX_INTERFACES:
         checks.refuse(field, f"has {len(network.interfaces):,} interfaces; at most {MAX_INTERFACES} are allowed")
@@ -112,7 +108,7 @@ def dump(network: Network) -> str:
 
 
 def load(text: str) -> Network:
-    """Read a stored network. What has a wrong type, as only psql can store it, counts as not given."""
+    """Read a stored network. A value of a wrong type, which only psql can store, counts as not given."""
     try:
         stored = json.loads(text, parse_int=_short_int)
     except (ValueError, RecursionError):
@@ -174,7 +170,7 @@ def _ip(checks: check.Checks, field: str, ip: Ip) -> Ip:
 
 
 def _version(address: str) -> int:
-    """Return 4 or 6; 0 for what is no address."""
+    """Return 4 or 6; 0 for a text that is not an address."""
     try:
         return ipaddress.ip_address(address).version
     except ValueError:
@@ -210,7 +206,7 @@ def _refuse_repeated(checks: check.Checks, field: str, interfaces: tuple[Interfa
                 checks.refuse(place, f"{parse.show(address)} is also the one of {first[address]}")
 
 
-# Both forms follow the fields of the classes: each default says what type a value has and when it may be left out.
+# Both forms follow the fields of the classes: a field's default gives its type, and is left out in JSON.
 
 _Part = TypeVar("_Part", bound="DataclassInstance")
 

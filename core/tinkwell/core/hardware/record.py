@@ -8,7 +8,7 @@ from tinkwell.core.hardware import network
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """One machine; its metadata is JSON text, kept as text because nothing here looks into it."""
+    """A machine; its metadata is JSON text, because the server does not look into it."""
 
     id: str
     version: int

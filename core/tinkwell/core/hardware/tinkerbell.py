@@ -1,7 +1,7 @@
-"""Machines as Tinkerbell's files of `kind: Hardware` describe them, in the form of our own.
+"""Reads machines from Tinkerbell's objects of `kind: Hardware` into Tinkwell's form.
 
-What a network has a place for goes there; all else of `spec` stays in the metadata, where programs of their author find
-it. A field that Tinkerbell does not know is refused, since it would say nothing.
+Fields that Tinkwell's network has go there; all other fields of `spec` stay in the metadata, for the programs of their
+author. A field that Tinkerbell does not know is refused, because it would have no effect.
 """
 
 import re
@@ -13,13 +13,13 @@ from tinkwell.core import errors
 from tinkwell.core.value import check, closed_object, document, kubernetes, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
-# Ids of machines whose files give none are made from namespace and name below this one, the same each time.
+# Ids of machines without a given id are made from namespace and name below this UUID, always the same.
 _NAMESPACE = uuid.UUID("b0b5e7a2-6b0c-4b57-8f5e-1c1d9c6f2a40")
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields of an object: those with a place in ours, by the name that they have there, and those without."""
+    """The fields of an object: those that Tinkwell has, with their names there, and the others."""
 
     taken: Mapping[str, "str | tuple[str, _Shape]"]
     kept: frozenset[str] = field(default_factory=frozenset)
@@ -55,10 +55,10 @@ _OF_SPEC = re.compile(rf"metadata\.({'|'.join((*_KEPT_OF_SPEC, 'interfaces'))})\
 
 
 def read(value: JsonObject) -> JsonObject:
-    """Read an object of `kind: Hardware` as a machine of ours: `id`, `metadata` and `network`.
+    """Read an object of `kind: Hardware` as a machine of Tinkwell: `id`, `metadata` and `network`.
 
-    Raises `errors.InvalidField` with all that is wrong, by its path in the object. Whether addresses are addresses is
-    left to who stores the machine.
+    Raises `errors.InvalidField` with all faults, by their paths in the object. Addresses are checked later, when the
+    machine is stored.
     """
     kubernetes.check_kind(value, "Hardware")
     checks = check.Checks()
@@ -74,7 +74,7 @@ def read(value: JsonObject) -> JsonObject:
 
 
 def path_of(path: str) -> str:
-    """Give the path, in the object, of a part of the machine that was read from it."""
+    """Return the path in the object of a part of the machine that was read from it."""
     if path == "id":
         return "metadata.name"
     if path.startswith("network."):
@@ -87,7 +87,7 @@ def path_of(path: str) -> str:
 
 
 def _id(value: JsonObject, spec: JsonObject) -> JsonValue:
-    """Take the id from `spec.id`, which older files have, or from a name that is one, or make it from the name."""
+    """Return the id: `spec.id`, which older files have, a name that is a UUID, or one made from the name."""
     if spec.get("id") is not None:
         return spec["id"]
     name = kubernetes.name_of(value)
@@ -99,7 +99,7 @@ def _id(value: JsonObject, spec: JsonObject) -> JsonValue:
 
 
 def _metadata(checks: check.Checks, value: JsonObject, spec: JsonObject) -> JsonObject:
-    """Give the metadata of the machine: `spec.metadata`, what is known of the object, and the rest of `spec`."""
+    """Return the metadata of the machine: `spec.metadata`, what is known of the object, and the rest of `spec`."""
     metadata = dict(kubernetes.part(value, "spec.metadata"))
     of_object = kubernetes.part(value, "metadata")
     metadata |= {name: of_object[name] for name in ("name", "namespace", "labels") if of_object.get(name)}
@@ -109,7 +109,7 @@ def _metadata(checks: check.Checks, value: JsonObject, spec: JsonObject) -> Json
 
 
 def _add_disks(checks: check.Checks, metadata: JsonObject, disks: JsonValue) -> None:
-    """Put the disks of `spec` among those that the metadata describes, `instance.storage.disks`."""
+    """Add the disks of `spec` to those that the metadata describes, `instance.storage.disks`."""
     if not disks:
         return
     if not isinstance(disks, list):
@@ -126,7 +126,7 @@ def _add_disks(checks: check.Checks, metadata: JsonObject, disks: JsonValue) -> 
         if not isinstance(inner, dict):
             checks.refuse(f"spec.metadata.{name}", f"must be an object, and not {document.describe(inner)}")
             return
-        # The metadata belongs to the object that is read, which stays as it is.
+        # The metadata belongs to the object that is read, which must not change.
         holder[name] = holder = dict(inner)
     described = holder.get("disks") or []
     if isinstance(described, list):
@@ -136,7 +136,7 @@ def _add_disks(checks: check.Checks, metadata: JsonObject, disks: JsonValue) -> 
 
 
 def _interfaces(checks: check.Checks, interfaces: JsonValue) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Give the interfaces of the network, and for each what has no place there."""
+    """Return the interfaces of the network, and for each the fields that the network does not have."""
     taken: list[JsonValue] = []
     left: list[JsonValue] = []
     if not isinstance(interfaces or [], list):
@@ -150,7 +150,7 @@ def _interfaces(checks: check.Checks, interfaces: JsonValue) -> tuple[list[JsonV
 
 
 def _split(checks: check.Checks, path: str, value: JsonValue, shape: _Shape) -> tuple[JsonObject, JsonObject]:
-    """Part an object into what has a place in ours and what has none."""
+    """Split an object into the fields that Tinkwell has and the others."""
     if not isinstance(value or {}, dict):
         checks.refuse(path, f"must be an object, and not {document.describe(value)}")
     if not isinstance(value, dict):

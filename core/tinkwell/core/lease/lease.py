@@ -1,18 +1,18 @@
-"""Leases: who may start, take up and end what is held, such as an action on a machine that its workflow holds.
+"""Leases: who may start, take up and end work on a held resource, such as an action on a machine of its workflow.
 
     it is held                      a start, a new attempt   a start, once more       an end
-    under no lease, or not at all   taken                    as it is                 heard
-    under the reporter's own        taken                    as it is                 heard
+    under no lease, or not at all   taken                    unchanged                accepted
+    under the reporter's own        taken                    unchanged                accepted
     under another, which is alive   LeaseHeld                LeaseHeld                LeaseLost
     under a dead one, same engine   taken                    adopted                  LeaseLost
     under a dead one otherwise      taken                    the attempt is lost      LeaseLost
 
-A lease is dead when it has expired, when its owner came back with another engine, or when it is not known any more. Who
-starts or takes up anything under a lease must have one that is alive; an end is heard from a lease that has expired, as
-long as nobody took its work away. A reporter without a lease has no engine.
+A lease is dead when it has expired, when its owner came back with another engine, or when it is not known. A start
+under a lease needs a living lease. An end is accepted from an expired lease, as long as no other owner took the work
+over. A reporter without a lease has no engine.
 
-The rules are the same whatever is held. What more there is to a hold, such as the action that runs on a machine, its
-own room adds (`tinkwell.core.workflow.hold`).
+The rules are the same for all kinds of resources. A room may add to a hold, such as the action that runs on a machine
+(`tinkwell.core.workflow.hold`).
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from tinkwell.core import errors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A lease that is known. Holds refer to its id, which outlives the tokens; the engine says where its runs are."""
+    """A known lease. Holds refer to its id, which outlives the tokens; `engine` says where its runs are."""
 
     id: str
     engine: str
@@ -32,9 +32,9 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """What is held: `kind` and `id` are the words for it, such as `machine` and the id of its worker.
+    """A held resource: `kind` and `id` name it, such as `machine` and the id of its worker.
 
-    Without a `lease_id` it is held under no lease; `lease` is None where it is not known.
+    Without a `lease_id` it is held under no lease; `lease` is None if the lease is not known.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Hold:
 
     @property
     def is_live(self) -> bool:
-        """Whether somebody alive holds it."""
+        """Whether a living owner holds it."""
         return self.lease is not None and self.lease.is_live
 
     @property
@@ -55,19 +55,19 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Who reports: the token that came along, 0 for none, and the lease that it belongs to, None where it is over."""
+    """The reporter: its token, 0 for none, and the token's lease, None if that is over."""
 
     token: int = 0
     lease: Lease | None = None
 
     @property
     def lease_id(self) -> str:
-        """What a hold of the reporter's refers to; empty without a lease."""
+        """The lease id for holds of the reporter; "" without a lease."""
         return self.lease.id if self.lease is not None else ""
 
 
 class Verdict(Enum):
-    """What a start does to the hold of what it starts on."""
+    """What a start does to the hold."""
 
     STAYS = "it stays as it is"
     TAKEN = "it is the reporter's, and so is what runs there from now on"
@@ -76,12 +76,11 @@ class Verdict(Enum):
 
 
 def judge_start(hold: Hold | None, reporter: Reporter, *, is_again: bool, whatever_the_engine: bool = False) -> Verdict:
-    """Say what a start, of a new attempt or of the current one again, does to the hold.
+    """Return what a start, of a new attempt or of the current one again, does to the hold.
 
-    What runs is found by those who have its engine; `whatever_the_engine` is for what others find, too, such as the
-    reboot of a machine.
-
-    Raises `errors.LeaseLost` for a reporter whose lease is over, `errors.LeaseHeld` where another one's is alive.
+    A run can be found only with its engine; `whatever_the_engine` is for runs that others find too, such as the reboot
+    of a machine. Raises `errors.LeaseLost` for a reporter whose lease is over, `errors.LeaseHeld` if another living
+    lease holds it.
     """
     if reporter.token and (reporter.lease is None or not reporter.lease.is_live):
         raise errors.LeaseLost(reporter.token)
@@ -97,7 +96,7 @@ def judge_start(hold: Hold | None, reporter: Reporter, *, is_again: bool, whatev
 
 
 def check_end(hold: Hold | None, reporter: Reporter) -> None:
-    """Raise `errors.LeaseLost` where an end is told by somebody else than the owner of what ran."""
+    """Raise `errors.LeaseLost` if an end is reported by another than the owner of the run."""
     if hold is not None and hold.lease_id and hold.lease_id != reporter.lease_id:
         raise errors.LeaseLost(reporter.token, "what it reports on is held under another lease")
 

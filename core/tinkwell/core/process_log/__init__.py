@@ -1,1 +1,1 @@
-"""The log that a process writes: its form, and what never stands in it."""
+"""The log that a process writes: its form, and how secrets are kept out of it."""

@@ -1,7 +1,7 @@
-"""Takes secrets out of what a process writes for people: its log, its errors, the record of its deliveries.
+"""Removes secrets from the texts that a process writes for people: its log, its errors, its delivery records.
 
-Whoever reads a secret, from a setting, the environment or a file, registers it, and whoever writes redacts. So it does
-not matter which library put the secret into its message. A password in a URL is taken out whether it was registered or
+Code that reads a secret, from a setting, the environment or a file, registers it; code that writes redacts. So it does
+not matter which library put the secret into its message. A password in a URL is removed whether it was registered or
 not.
 """
 
@@ -11,16 +11,16 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 
 HIDDEN = "***"
-# Anything shorter would be found in ordinary words. It is hidden in URLs all the same.
+# A shorter text would be found in ordinary words. In URLs it is hidden all the same.
 MIN_CHARACTERS = 8
-# Those that were registered last are kept: credentials that change as long as a process lives must not fill its memory.
+# The last registered ones are kept, so that credentials that change often cannot fill the memory.
 MAX_SECRETS = 1_000
 
 _PASSWORD_IN_URL = re.compile(r"(?<=://)([^\s/@:]*):[^\s/@]+(?=@)")
 
 
 class Redactor:
-    """Secrets, and texts without them."""
+    """Secrets, and a function that removes them from texts."""
 
     def __init__(self) -> None:
         self._secrets: dict[str, None] = {}
@@ -28,7 +28,7 @@ class Redactor:
         self._others: tuple[Callable[[str], str], ...] = ()
 
     def register(self, *secrets: str) -> None:
-        """Keep secrets out of each text from now on; of one with several lines, each line."""
+        """Remove these secrets from each text from now on; for a secret with several lines, each line."""
         for secret in secrets:
             for line in secret.splitlines():
                 self._secrets.pop(line, None)
@@ -36,12 +36,12 @@ class Redactor:
         for oldest in list(self._secrets)[:-MAX_SECRETS]:
             del self._secrets[oldest]
         forms = {form for secret in self._secrets for form in _forms(secret) if len(form) >= MIN_CHARACTERS}
-        # The longest first, since one may be a part of another.
+        # The longest first, because one form may be part of another.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def also(self, redact: Callable[[str], str]) -> Callable[[], None]:
-        """Have each text pass through a function as well, until the one that comes back is called."""
+        """Apply a further function to each text, until the returned function is called."""
         self._others = (*self._others, redact)
 
         def leave() -> None:
@@ -60,7 +60,7 @@ class Redactor:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the ways in which libraries write a text: as it is, quoted by Python or JSON, and escaped for a URL."""
+    """Yield the forms in which libraries write a text: as it is, quoted by Python or JSON, and escaped for a URL."""
     yield secret
     yield repr(secret)[1:-1]
     yield json.dumps(secret)[1:-1]
@@ -70,7 +70,7 @@ def _forms(secret: str) -> Iterator[str]:
     yield urllib.parse.unquote(secret)
 
 
-# Those of this process.
+# The secrets of this process.
 _redactor = Redactor()
 register = _redactor.register
 also = _redactor.also

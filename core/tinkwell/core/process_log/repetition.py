@@ -1,9 +1,9 @@
-"""Lines that come over and over, which a library may write thousands of times a second: counted instead of written.
+"""Limits lines that repeat, which a library may write thousands of times a second: they are counted, not written.
 
     line ─▶ written, the first MOST of a period … ─▶ counted ─▶ the period ends: one line says how many, and begins anew
 
-Lines are alike if the same place in a program writes them, for an error of the same kind. Only warnings and worse are
-counted, since nobody outside decides how much there is of anything else.
+Lines are alike if the same place in a program writes them, for an error of the same kind. Only warnings and errors are
+counted, because other lines do not depend on what clients and peers do.
 """
 
 import logging
@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# So many alike are written in a period.
+# The number of like lines that are written in a period.
 MOST = 20
 PERIOD_SECONDS = 10.0
-# What the line says that stands for those that were counted.
+# The message of the line that replaces the counted ones.
 COUNTED = "lines like this one were not written"
 _SHOWN_CHARACTERS = 200
 
@@ -24,7 +24,7 @@ _Place: TypeAlias = tuple[str, int, str]
 
 @dataclass(slots=True)
 class _Lines:
-    """Those from one place since `began`, in seconds since 1970."""
+    """The lines from one place since `began`, in seconds since 1970."""
 
     began: float
     written: int = 0
@@ -33,11 +33,11 @@ class _Lines:
 
 
 class Repetition:
-    """Decides for each line whether it is written. `write` gets the lines that tell of those that were not."""
+    """Decides for each line whether it is written. `write` gets the lines that report the counted ones."""
 
     def __init__(self, write: Callable[[logging.LogRecord], object]) -> None:
         self._write = write
-        # The lock guards what follows; any thread may log.
+        # Guards the fields below; any thread may log.
         self._lock = threading.Lock()
         self._lines: dict[_Place, _Lines] = {}
         self._timer: threading.Timer | None = None
@@ -64,7 +64,7 @@ class Repetition:
             return False
 
     def tell(self) -> None:
-        """Tell of the lines that were counted, and begin anew."""
+        """Report the counted lines, and begin a new period."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -77,10 +77,10 @@ class Repetition:
 
 
 def _summary(example: logging.LogRecord, count: int) -> logging.LogRecord:
-    """Return a line like the last one that was counted, which says how many there were."""
+    """Return a line like the last counted one, with the number of counted lines."""
     try:
         line = example.getMessage()
-    except (TypeError, ValueError):  # its arguments do not fit, which was told with those that were written
+    except (TypeError, ValueError):  # the arguments do not fit the message, which logging has reported before
         line = str(example.msg)
     return logging.makeLogRecord(
         {

@@ -1,8 +1,8 @@
-"""The log of each process: a line an event on standard error, without secrets.
+"""The log of each process: one line for an event on standard error, without secrets.
 
-Our own loggers tell what the chosen level asks for. Libraries tell of warnings and worse, whatever the level: what they
-tell of ordinary work, such as the address of each request, may be a secret, and is for their own developers. A warning
-that is repeated all the time is counted.
+Tinkwell's own loggers follow the chosen level. Libraries log warnings and errors, whatever the level: their other
+lines, such as the address of each request, may contain secrets, and help only their developers. Repeated warnings are
+counted.
 """
 
 import json
@@ -19,16 +19,15 @@ from tinkwell.core.process_log.repetition import Repetition
 logger = logging.getLogger(__name__)
 
 _OWN = "tinkwell"
-# What is chosen for single libraries. urllib3 warns of each connection that is made beside its pool, which is how many
-# streams at once work.
+# Levels of single libraries. urllib3 warns of each connection beyond its pool, which is normal with many streams.
 _LIBRARY_LEVELS = {"urllib3.connectionpool": logging.ERROR}
 _FIELDS_OF_ANY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def set_up(level: str, *, log_format: Literal["text", "json"] = "text", worker: int | None = None) -> None:
-    """Write the log from now on, each line with the worker's number if there is one.
+    """Begin to write the log; each line has the worker's number if there is one.
 
-    Warnings and errors that nobody catches are written there, too, since Python's own way would show secrets.
+    Warnings and uncaught errors are logged, too, because Python's default output would show secrets.
     """
     chosen = logging.getLevelNamesMapping()[level.upper()]
     handler = _Handler(sys.stderr)
@@ -44,7 +43,7 @@ def set_up(level: str, *, log_format: Literal["text", "json"] = "text", worker: 
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes lines, and at its end how many it has not written."""
+    """Writes lines, and at its end the number of lines that it left out."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -53,7 +52,7 @@ class _Handler(logging.StreamHandler[TextIO]):
         self.addFilter(self._repetition.is_written)
 
     def close(self) -> None:
-        """End; logging does so when the process ends."""
+        """Report the counted lines; logging calls it when the process ends."""
         self._repetition.tell()
         super().close()
 
@@ -69,7 +68,7 @@ def _mark(record: logging.LogRecord, worker: int) -> bool:
 
 
 def _log_uncaught() -> None:
-    """Have errors that nobody catches logged, unless something else, such as a test's runner, waits for them."""
+    """Log uncaught errors, unless another hook, such as a test runner's, is installed."""
 
     def log(error: BaseException | None, **fields: object) -> None:
         logger.critical("an error was not caught", exc_info=error, extra=fields)
@@ -81,7 +80,7 @@ def _log_uncaught() -> None:
             log(error)
 
     def in_thread(arguments: threading.ExceptHookArgs) -> None:
-        # A thread may end by that, as a process does.
+        # SystemExit is a normal end of a thread, as of a process.
         if not isinstance(arguments.exc_value, SystemExit):
             log(arguments.exc_value)
 
@@ -96,13 +95,13 @@ def _log_uncaught() -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level and message, and behind it what was given as `extra`, as NAME=VALUE."""
+    """Formats time, level and message, followed by the `extra` fields as NAME=VALUE."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and the traceback below it, both as a terminal can show them."""
+        """Return the line, and the traceback below it, both safe for a terminal."""
         return terminal.escaped(redaction.redact(super().format(record)))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the base class names it)
@@ -112,7 +111,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line; what was given as `extra` stands beside time, level, logger and message."""
+    """Formats one JSON object in a line; the `extra` fields are beside time, level, logger and message."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -1,1 +1,1 @@
-"""The rules of releases: manifests whose resources are images that settle them."""
+"""The rules of releases: a release is a set of manifests, whose resources are container images that do the work."""

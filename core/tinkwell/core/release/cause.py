@@ -11,15 +11,16 @@ from collections.abc import Callable
 from enum import StrEnum
 
 MAX_MESSAGE_CHARACTERS = 4_000
-# Of these as JSON, in which some take many bytes.
+# The size of the message as JSON text, in which some characters take many bytes.
 MAX_MESSAGE_BYTES = 12 * 1024
 
 
 class Reason(StrEnum):
-    """Why an operation ended without success. Before there was a plan nothing was changed: PREPARATION_FAILED.
+    """Why an operation ended without success.
 
-    SECRETS_DISABLED: the server could not seal or open what is secret in it. PLAN_STALE: it was to apply a plan that
-    was made for something else. OUTPUTS_FAILED: all is there, but what the release gives out cannot be evaluated.
+    PREPARATION_FAILED: there was no plan yet, and nothing was changed. SECRETS_DISABLED: the server could not seal or
+    open the operation's secrets. PLAN_STALE: the operation was to apply a plan, and the release has changed since.
+    OUTPUTS_FAILED: all resources are READY, but the release's outputs cannot be evaluated.
     """
 
     PREPARATION_FAILED = "PREPARATION_FAILED"
@@ -40,13 +41,13 @@ def text(reason: Reason, message: str, *, path: str = "") -> str:
 
 
 def with_message(cause: str, change: Callable[[str], str]) -> str:
-    """Return a cause, both as JSON text, with another message."""
+    """Return a cause with a changed message; both are JSON text."""
     told = json.loads(cause)
     return json.dumps(told | {"message": fitting(change(told["message"]))}, ensure_ascii=False)
 
 
 def fitting(message: str) -> str:
-    """Return a message as it can be stored: one that is too long is cut, with an ellipsis, and NUL is escaped."""
+    """Return a message as it can be stored: a long one is cut and gets an ellipsis, and NUL is escaped."""
     message = message.replace("\0", "\\0")
     if len(message) <= MAX_MESSAGE_CHARACTERS and _size(message) <= MAX_MESSAGE_BYTES:
         return message
@@ -59,6 +60,6 @@ def _size(text: str) -> int:
 
 
 def is_lost(cause: str) -> bool:
-    """Return whether an operation ended since nobody could tell how an action of it did; `cause` is JSON text."""
+    """Return whether an operation ended because the result of an action was lost; `cause` is JSON text."""
     told = json.loads(cause) if cause else None
     return isinstance(told, dict) and told.get("reason") == Reason.STEP_LOST

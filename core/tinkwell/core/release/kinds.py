@@ -1,10 +1,10 @@
-"""The kinds and states of releases, operations, their nodes and their steps, named as everywhere outside protobuf."""
+"""The kinds and states of releases, operations, nodes and steps, with the names that all layers use."""
 
 from enum import StrEnum
 
 
 class ReleaseState(StrEnum):
-    """The state of a release. A PLANNED one is no more than a name, of which there are plans."""
+    """The state of a release. A PLANNED release is only a name, for which there are plans."""
 
     PLANNED = "PLANNED"
     PENDING_INSTALL = "PENDING_INSTALL"
@@ -17,7 +17,7 @@ class ReleaseState(StrEnum):
 
 
 class RevisionState(StrEnum):
-    """The state of one revision of a release; at most one of them is DEPLOYED."""
+    """The state of a revision of a release; at most one revision is DEPLOYED."""
 
     PENDING = "PENDING"
     DEPLOYED = "DEPLOYED"
@@ -33,14 +33,14 @@ class OperationKind(StrEnum):
     UPGRADE = "UPGRADE"
     ROLLBACK = "ROLLBACK"
     UNINSTALL = "UNINSTALL"
-    # Runs the tests of what is installed.
+    # Runs the tests of the installed revision.
     TEST = "TEST"
-    # Asks what another operation would do, or how what is there differs from what was installed.
+    # Shows what another operation would do, or how the resources differ from the installed revision.
     PLAN = "PLAN"
 
     @property
     def changes_release(self) -> bool:
-        """Whether it changes its release; the others leave the release, and its revisions, as they are."""
+        """Whether it changes its release; other operations leave the release and its revisions as they are."""
         return self not in (OperationKind.TEST, OperationKind.PLAN)
 
 
@@ -55,26 +55,26 @@ class Phase(StrEnum):
 
 
 class NodeKind(StrEnum):
-    """What a node of an operation stands for: a resource, a chart with all that is in it, or a moment of its life."""
+    """What a node of an operation stands for."""
 
     RESOURCE = "RESOURCE"
     CHART = "CHART"
-    # A resource that is brought about at an event of its chart, and is no part of the release.
+    # A resource that runs at an event of its chart, and is not part of the release.
     HOOK = "HOOK"
-    # An event of a chart, heard by its handlers.
+    # An event of a chart, which its handlers hear.
     EVENT = "EVENT"
 
 
 class PlanKind(StrEnum):
-    """What a node of a plan is: one of the operation, or only a place where others wait for others."""
+    """The kind of a node in a plan: a node of the operation, or a place where nodes wait for others."""
 
     RESOURCE = "RESOURCE"
     CHART = "CHART"
     HOOK = "HOOK"
     EVENT = "EVENT"
-    # Passed when all are done that it comes after; never, if one of them never is.
+    # Passed when all nodes before it are done; never, if one of them never is.
     GATE = "GATE"
-    # Passed when all have ended that it comes after, however they did.
+    # Passed when all nodes before it have ended, in any state.
     BARRIER = "BARRIER"
 
 
@@ -86,8 +86,6 @@ class NodeTask(StrEnum):
 
 
 class NodeState(StrEnum):
-    """The state of a node within its operation."""
-
     PENDING = "PENDING"
     INSTALLING = "INSTALLING"
     REMOVING = "REMOVING"
@@ -99,7 +97,7 @@ class NodeState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing may change this state any more within its operation."""
+        """Whether the state never changes again within its operation."""
         return self not in (NodeState.PENDING, NodeState.INSTALLING, NodeState.REMOVING)
 
 
@@ -114,12 +112,12 @@ class StepKind(StrEnum):
 
     @property
     def has_effects(self) -> bool:
-        """Whether the call may change something, so that it is told in events, adopted, and never run twice at once."""
+        """Whether the call may change something, so that it has events, is adopted, and never runs twice at once."""
         return self in (StepKind.ACTION, StepKind.DESTROY)
 
 
 class ResourceStatus(StrEnum):
-    """What is known of a resource of a release since its last call."""
+    """The status of a release's resource since its last call."""
 
     UNKNOWN = "UNKNOWN"
     VALID = "VALID"
@@ -129,14 +127,14 @@ class ResourceStatus(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What an operation does when a node has failed: start nothing more, or finish what does not depend on it."""
+    """What an operation does when a node has failed: start no further node, or finish the independent ones."""
 
     STOP = "stop"
     CONTINUE = "continue"
 
 
 class Wait(StrEnum):
-    """What of a chart waits for what: batch after batch, each subchart for its own prerequisites alone, or none."""
+    """Which parts of a chart wait for which: batch by batch, each subchart for its own prerequisites only, or none."""
 
     ORDERED = "ordered"
     EAGER = "eager"

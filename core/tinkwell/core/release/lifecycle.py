@@ -1,7 +1,7 @@
-"""The states of releases, revisions, operations, nodes and steps: which may follow which.
+"""The states of releases, revisions, operations, nodes and steps, with the allowed transitions.
 
-This is the whole of it. `transition` decides when a move is due, and makes none that is not here; triggers of the
-database refuse all others, whoever writes; `docs/reference/states.md` shows the same tables.
+The tables are complete. `transition` decides when a move is due, and makes only moves of these tables. Triggers of the
+database refuse all other moves, whoever writes. `docs/reference/states.md` shows the same tables.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ S = TypeVar("S")
 _R, _V, _N = ReleaseState, RevisionState, NodeState
 
 RELEASE: Mapping[ReleaseState, frozenset[ReleaseState]] = {
-    # It is forgotten with its last plan, unless it is installed before.
+    # It is deleted with its last plan, unless it is installed before.
     _R.PLANNED: frozenset({_R.PENDING_INSTALL}),
     _R.PENDING_INSTALL: frozenset({_R.DEPLOYED, _R.FAILED}),
-    # Back to DEPLOYED or FAILED also where the operation ended before it had a plan.
+    # To DEPLOYED or FAILED also if the operation ended before it had a plan.
     _R.PENDING_UPGRADE: frozenset({_R.DEPLOYED, _R.FAILED}),
     _R.PENDING_ROLLBACK: frozenset({_R.DEPLOYED, _R.FAILED}),
     _R.DEPLOYED: frozenset({_R.PENDING_UPGRADE, _R.PENDING_ROLLBACK, _R.UNINSTALLING}),
@@ -30,9 +30,9 @@ RELEASE: Mapping[ReleaseState, frozenset[ReleaseState]] = {
 REVISION: Mapping[RevisionState, frozenset[RevisionState]] = {
     _V.PENDING: frozenset({_V.DEPLOYED, _V.FAILED}),
     _V.FAILED: frozenset({_V.PENDING, _V.UNINSTALLED}),
-    # SUPERSEDED only in the transaction in which another one becomes DEPLOYED.
+    # SUPERSEDED only in the transaction in which another revision becomes DEPLOYED.
     _V.DEPLOYED: frozenset({_V.SUPERSEDED, _V.UNINSTALLED}),
-    # A rollback makes a revision of its own, so none comes back.
+    # A rollback makes a new revision, so an old one never returns.
     _V.SUPERSEDED: frozenset(),
     _V.UNINSTALLED: frozenset(),
 }
@@ -56,7 +56,7 @@ NODE: Mapping[NodeState, frozenset[NodeState]] = {
 }
 STEP: Mapping[State, frozenset[State]] = {
     State.PENDING: frozenset({State.RUNNING, State.CANCELLED}),
-    # PENDING: the attempt failed, and another one is left.
+    # PENDING: the attempt failed, and another attempt follows.
     State.RUNNING: frozenset({State.PENDING, State.SUCCEEDED, State.FAILED, State.TIMEOUT, State.CANCELLED}),
     State.SUCCEEDED: frozenset(),
     State.FAILED: frozenset(),
@@ -66,5 +66,5 @@ STEP: Mapping[State, frozenset[State]] = {
 
 
 def may_follow(table: Mapping[S, frozenset[S]], source: S, target: S) -> bool:
-    """Return whether a state may be followed by another one; a state may always stay."""
+    """Return whether `target` may follow `source`; a state may always stay the same."""
     return source == target or target in table[source]

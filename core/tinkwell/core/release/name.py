@@ -1,4 +1,4 @@
-"""What releases and their namespaces may be called."""
+"""The syntax of the names of releases and their namespaces."""
 
 import re
 
@@ -12,7 +12,7 @@ _LABEL = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{MAX_CHARACTERS - 2}}}[a-z0-9])?"
 
 
 def parse_name(field: str, text: str) -> str:
-    """Parse the name of a release, which may be a part of a host's name; raises `errors.InvalidField`."""
+    """Parse the name of a release, which may be part of a host name; raises `errors.InvalidField`."""
     if not _LABEL.fullmatch(text):
         raise errors.InvalidField.of(
             field,
@@ -23,5 +23,5 @@ def parse_name(field: str, text: str) -> str:
 
 
 def parse_namespace(field: str, text: str) -> str:
-    """Parse a namespace as `parse_name` does; an empty one is the default one."""
+    """Parse a namespace as `parse_name` does; "" is the default namespace."""
     return parse_name(field, text) if text else DEFAULT_NAMESPACE

@@ -1,23 +1,23 @@
-"""What an operation is going to do: its nodes in order, and which must be done before which.
+"""The plan of an operation: its nodes in order, and which nodes must be done before which.
 
 A plan is made once, stored before the first effect, and never computed again. Its JSON form:
 
     {"format": 1, "nodes": [{"path": "db", "kind": "RESOURCE", "task": "INSTALL", "batch": 1, "after": ["role"]}, …]}
 
-A path occurs once. Nodes stand in the order in which ready ones start, and `after` names nodes by their paths, all of
-which stand before. What is removed comes after all that is installed, whether `after` says so or not.
+A path occurs once. Nodes are in the order in which ready ones start, and `after` has the paths of earlier nodes.
+Removals come after all installations, whether `after` says so or not.
 
-A node of a chart comes after all that is in the chart, so it stands behind that. When it begins "begin" says: the node,
-mostly a gate, after which all that is in the chart comes, too.
+The node of a chart comes after all nodes in the chart. Its "begin" names the node, mostly a gate, with which the chart
+begins; all nodes in the chart come after that one.
 
     {"path": "shop/begin", "kind": "GATE", "task": "INSTALL", "batch": 1, "after": []}
     {"path": "shop", "kind": "CHART", "task": "INSTALL", "batch": 1, "after": ["shop/begin", "shop:db"],
      "begin": "shop/begin"}
 
-Gates and barriers are in plans alone; they keep lists short where many wait for many.
+Gates and barriers exist only in plans; they keep the lists short when many nodes wait for many.
 
-Events of charts and their hooks (`lifecycle_event.path` says what these are called) stand before or behind what is in
-their chart; see `graph.life`. A revision keeps its plan without them, since each operation has its own.
+Events of charts and their hooks (for their paths see `lifecycle_event.path`) are before or after the other nodes of
+their chart; see `graph.life`. A revision keeps its plan without them, because each operation has its own.
 """
 
 import functools
@@ -42,10 +42,10 @@ _NODE_FIELDS = (*_NEEDED_FIELDS, "begin")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanNode:
-    """One node. It starts when those in `after` are done; a chart starts with `begin`, empty where with nothing.
+    """One node. It starts when those in `after` are done; a chart starts with `begin`.
 
     `batch` counts from 1: for a chart it is its batch in its parent, for a resource its layer among those of its chart
-    or, where there is none, among all. Events and hooks have none.
+    or, without charts, among all. Events and hooks have batch 0.
     """
 
     path: str
@@ -63,7 +63,7 @@ class PlanNode:
 
 @dataclass(frozen=True)
 class Plan:
-    """The nodes of an operation in the order in which ready ones start. What is asked for again and again is kept."""
+    """The nodes of an operation in the order in which ready ones start. Selections are cached."""
 
     nodes: Sequence[PlanNode]
 
@@ -79,7 +79,7 @@ class Plan:
 
     @functools.cached_property
     def called(self) -> Sequence[PlanNode]:
-        """The nodes that images are called for: resources and hooks."""
+        """The nodes whose images are called: resources and hooks."""
         return tuple(node for node in self.nodes if node.kind in (PlanKind.RESOURCE, PlanKind.HOOK))
 
     @functools.cached_property
@@ -104,9 +104,9 @@ class Plan:
 
     @property
     def installation(self) -> "Plan":
-        """The plan without what it removes, without events and without hooks, as a revision keeps it."""
+        """The plan without removals, events and hooks, as a revision keeps it."""
         installed = [node for node in self.nodes if node.task is NodeTask.INSTALL]
-        # What comes after an event or a hook comes after what that comes after.
+        # A node after an event or a hook comes after the nodes before that event or hook.
         stands_for: dict[str, tuple[str, ...]] = {}
         found: list[PlanNode] = []
         for node in installed:
@@ -166,7 +166,7 @@ def _read_node(checks: check.Checks, path: str, given: JsonValue, before: Collec
     for member, others in (("after", node.after), ("begin", (node.begin,) if node.begin else ())):
         for other in others:
             if other not in before and not checks.is_full:
-                checks.refuse(members.path(member), f"{parse.show(other)} is no node that stands before this one")
+                checks.refuse(members.path(member), f"{parse.show(other)} is not a node before this one")
     if node.begin and node.kind is not PlanKind.CHART:
         checks.refuse(members.path("begin"), "is of charts alone")
     return node

@@ -1,24 +1,24 @@
-"""What the real nodes of a plan start after, told without gates and barriers: for people, who see real nodes only."""
+"""The nodes that each node of a plan waits for, with gates and barriers resolved, because users see only real nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from tinkwell.core.release.kinds import PlanKind
 from tinkwell.core.release.plan import PlanNode
 
-# Many may come after many, so that all of their names were too much.
+# Many nodes may come after many, and all names would be too much.
 MAX_NAMED = 1_000
 
 
 def named(nodes: Sequence[PlanNode]) -> Mapping[str, tuple[str, ...]]:
-    """Say of each real node after which others it starts, at most `MAX_NAMED`, in the order of the plan.
+    """Return for each real node the nodes after which it starts, at most `MAX_NAMED`, in the order of the plan.
 
-    What a chart starts after is not repeated for all that is in it.
+    The prerequisites of a chart are not repeated for the nodes in it.
     """
     places = {node.path: place for place, node in enumerate(nodes)}
     begins = {node.begin for node in nodes if node.kind is PlanKind.CHART}
     hidden = {node.path for node in nodes if not node.is_real and node.path in begins}
     found: dict[str, tuple[str, ...]] = {}
-    # The real nodes that a node stands for where it is named.
+    # The real nodes that replace a node where it is named.
     stands_for: dict[str, tuple[str, ...]] = {}
     for node in nodes:
         if node.kind is PlanKind.CHART:

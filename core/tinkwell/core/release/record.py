@@ -1,4 +1,4 @@
-"""Releases as they are stored: the release, its revisions and resources, its operations with their nodes and steps."""
+"""Releases as they are stored: the release, its revisions and resources, its operations with nodes and steps."""
 
 import datetime
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ DEFAULT_HISTORY_MAX = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How an operation is carried out. `readiness_timeout_seconds` is 0 where only the operation's deadline counts.
+    """How an operation is carried out.
 
-    `wait` and `strict` are about charts: in which order their parts are installed, and whether it is an error that one
-    comes after another that is disabled.
+    `readiness_timeout_seconds` is 0 if only the operation's deadline counts. `wait` and `strict` are about charts: in
+    which order their parts are installed, and whether a dependency on a disabled chart is an error.
     """
 
     timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
@@ -50,8 +50,8 @@ class Options:
 class Source:
     """What a user gave: manifests by the name of their file, in order, and variables.
 
-    `variable_files`, by name, may hold expressions: each sees `variables` and the files before it. In the end
-    `variables` replace what files say.
+    `variable_files`, by name, may hold expressions: each sees `variables` and the files before it. At the end
+    `variables` win over the files.
     """
 
     files: tuple[tuple[str, str], ...] = ()
@@ -61,12 +61,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A release. `revision` is the last that was DEPLOYED, 0 for none, and `latest_revision` the newest that exists.
+    """A release.
 
-    `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan; `engine` names the
-    engine that it belongs to, empty for any. The chart is that of `revision`, or of the newest where none was DEPLOYED,
-    empty where manifests alone were applied. `is_drifted`: the last plan of what is installed found what differs from
-    it.
+    `revision` is the last that was DEPLOYED, 0 for none, and `latest_revision` the newest that exists. `operation_id`
+    is the newest operation that changes it, or the newest plan of a PLANNED one; `engine` names the engine that it
+    belongs to, "" for any. The chart is that of `revision`, or of the newest revision if none was DEPLOYED, "" without
+    charts. `is_drifted`: the last plan of the installed revision found differences.
     """
 
     id: str
@@ -89,9 +89,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A chart as it is stored. `digest` is that of its archive, which has `size` bytes.
+    """A stored chart.
 
-    `metadata` is JSON text of Chart.yaml, empty in lists; `warnings` are what the chart may be mended in.
+    `digest` is the digest of its archive, which has `size` bytes. `metadata` is JSON text of Chart.yaml, "" in lists;
+    `warnings` are hints to the chart's author.
     """
 
     id: str
@@ -110,9 +111,9 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One revision of a release. The documents are JSON text, empty in lists; see `plan` and `manifest`.
+    """One revision of a release. The documents are JSON text, "" in lists; see `plan` and `manifest`.
 
-    `all_values` is JSON text as well: what the values of a chart and those of the user come to, empty unless asked for.
+    `all_values` is JSON text as well: the merged values of the chart and the user, "" unless asked for.
     """
 
     release_id: str
@@ -134,12 +135,11 @@ class Revision:
 class Operation:
     """One change of a release, or one look at it, from its request to its end.
 
-    `revision` is the one that it installs, 0 before SubmitPlan and where it installs none. `cause` is JSON text that
-    says why it ended without success, empty where it did not. `follows` is the id of the operation that it makes up
-    for, and `plan_of` that of the plan that it applies, empty for none. `result` is JSON text, too: what a PLAN or a
-    TEST came to, or the `outputs` of what was brought about, empty for nothing, and where it was not asked for.
-    `remaining_seconds` is the time left to its deadline, negative when past, and None once it has ended. The counters
-    count resources.
+    `revision` is the one that it installs, 0 before SubmitPlan and if it installs none. `cause` is JSON text that says
+    why it ended without success, "" otherwise. `follows` is the id of the failed operation that it undoes, and
+    `plan_of` the id of the plan that it applies, "" for none. `result` is JSON text too: the document of a PLAN or a
+    TEST, or the `outputs` of an installation, "" for none and if it was not asked for. `remaining_seconds` is the time
+    left to its deadline, negative when past, and None once it has ended. The counters count resources.
     """
 
     id: str
@@ -175,9 +175,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A place in an operation's plan: a resource, or a chart with all in it, that is installed or removed.
+    """A node in an operation's plan: a resource, or a chart with all in it, that is installed or removed.
 
-    `path` is that of the resource or the chart.
+    `path` is the path of the resource or the chart.
     """
 
     id: str
@@ -200,9 +200,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One call of the resource protocol for a node. `ordinal` counts the steps of the node from 1.
+    """One call of the resource protocol for a node.
 
-    An empty `image` is the resource's own; `args` None leaves the image's own.
+    `ordinal` counts the steps of the node from 1. `image` is "" for the resource's own; `args` None means the image's
+    own.
     """
 
     id: str
@@ -230,9 +231,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A resource of a release as it was seen last. `init`, `config` and `state` are JSON text, empty for none.
+    """A resource of a release as it was last seen.
 
-    `owned` says that the release made it: the first `state` of it in this release found nothing.
+    `init`, `config` and `state` are JSON text, "" for none. `owned` says that the release created it: the first `state`
+    of it in this release found nothing.
     """
 
     release_id: str
@@ -250,7 +252,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedOperation:
-    """An operation that has not ended. `is_held`: somebody alive has it; `engine` is its release's, empty for any."""
+    """An operation that has not ended. `is_held`: a living provisioner has it; `engine` is its release's or ""."""
 
     id: str
     release_id: str
@@ -262,9 +264,9 @@ class UnfinishedOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStepLine:
-    """A line of a step's output as it comes in; whoever runs the attempt numbers its lines from 1.
+    """A new line of a step's output; the provisioner numbers an attempt's lines from 1.
 
-    An open line is not complete: it comes again, by the same number.
+    An open line is not complete: it is sent again, with the same number.
     """
 
     step_id: str
@@ -277,7 +279,7 @@ class NewStepLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepLine(NewStepLine):
-    """A line of a step's output, with its node's path and its step's name; `id` is its place among the operation's."""
+    """A line of a step's output, with its node's path and its step's name; `id` orders the lines of the operation."""
 
     id: int
     path: str

@@ -1,6 +1,6 @@
-"""What a provisioner reports about an operation that it carries out.
+"""The reports of a provisioner about an operation that it carries out.
 
-Reports go in groups, each of which is taken whole or not at all, in its order. `transition.progress` judges them.
+Reports come in groups. A group is accepted as a whole or not at all, in its order. `transition.progress` judges them.
 """
 
 import re
@@ -15,19 +15,19 @@ from tinkwell.core.release.kinds import NodeState, Phase, ResourceStatus, StepKi
 from tinkwell.core.release.lifecycle_event.run import HandlerRun, Outcome
 
 MAX_MESSAGE = 1_000
-# How the message of a step, or of its node, begins of which nobody can tell how it ended; see `is_lost`.
+# The beginning of the message of a step and of its node if the step's result was lost; see `is_lost`.
 STEP_LOST = "STEP_LOST"
-# How the message of a step, and of its node, begins that cannot be done with its config; see `is_wrong_config`.
+# The beginning of the message of a step and of its node if the step cannot use its config; see `is_wrong_config`.
 _WRONG_CONFIG = "its config is not what"
-# What the message of a step, and of its node, says that lacks a plug of its manifest; see `is_wrong_plug`.
+# In the message of a step and of its node if a plug is missing in the manifest; see `is_wrong_plug`.
 _WRONG_PLUG = re.compile(r"(?:^|: |; )plugs\S*: is needed by \S+ \(.+\), but ")
 _DRIFT = re.compile(r"[0-9a-f]{0,128}")
 
 
 def fitting(message: str) -> str:
-    """Return a message as it can be stored: no longer than it may be, and without NUL.
+    """Return a message as it can be stored: within the limit, and without NUL.
 
-    One that is cut ends with an ellipsis, so that whoever masks it knows that a secret may be cut there as well.
+    A message that was cut ends with an ellipsis, so that masking knows that a secret may be cut there, too.
     """
     message = message.replace("\0", "\\0")
     return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
@@ -35,7 +35,7 @@ def fitting(message: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of the resource protocol. An empty `image` is the resource's own; `args` None leaves the image's own."""
+    """One call of the resource protocol. `image` is "" for the resource's own; `args` None means the image's own."""
 
     name: str
     description: str = ""
@@ -53,7 +53,7 @@ class PhaseReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport:
-    """A node is in this state; `changed` says that an action has run."""
+    """A node is in this state; `changed`: an action has run."""
 
     path: str
     state: NodeState
@@ -65,8 +65,8 @@ class NodeReport:
 class StepReport:
     """A step is in this state; the first report about it inserts it.
 
-    `ordinal` counts the steps of a node from 1, and `attempt` from 1. An action is inserted PENDING with attempt 0;
-    PENDING with another attempt says that this one has ended without success, and that another is left.
+    `ordinal` counts the steps of a node from 1, and `attempt` from 1. An action is inserted PENDING with attempt 0.
+    PENDING with another attempt says that this attempt has ended without success, and that another one follows.
     """
 
     path: str
@@ -81,10 +81,10 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceReport:
-    """What is known of a resource from now on; what is None stays. `init`, `config` and `state` are JSON text.
+    """The new knowledge about a resource; None keeps a stored field.
 
-    `sensitive` are JSON pointers into config and state, whose secrets the server keeps from sight. So it does with
-    `secrets`, texts which are not in these documents.
+    `init`, `config` and `state` are JSON text. `sensitive` are JSON pointers into config and state, whose values the
+    server masks. It also masks the texts in `secrets`, which are not in these documents.
     """
 
     path: str
@@ -101,17 +101,17 @@ class ResourceReport:
 
 @dataclass(frozen=True, slots=True)
 class RemovedReport:
-    """The resource of a node that removes it is no more."""
+    """The resource of a removal's node no longer exists."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleReport:
-    """An event was emitted; `chart` is the path of the one whose event it is, empty without charts.
+    """An event was emitted; `chart` is the path of its chart, "" without charts.
 
-    It is kept once for each event of a chart: another report of it, which comes when an operation is prepared anew,
-    takes the place of the former one.
+    Each event of a chart is stored once: a further report of it, which comes when an operation is prepared again,
+    replaces the former.
     """
 
     event: str
@@ -124,10 +124,11 @@ class LifecycleReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishReport:
-    """The operation ends, as SUCCEEDED, FAILED, TIMEOUT or CANCELLED; `cause` is JSON text, empty after a success.
+    """The operation ends, as SUCCEEDED, FAILED, TIMEOUT or CANCELLED; `cause` is JSON text, "" after a success.
 
-    `result` is what a PLAN or a TEST came to, or of what was brought about its member `outputs`: a JSON object as text,
-    empty for nothing. `drift` is its member of that name: whoever takes the report reads it there (`drift_of`).
+    `result` is a JSON object as text, "" for none: the document of a PLAN or a TEST, or an object with the `outputs` of
+    an installation. `drift` is the result's member of that name: the receiver of the report reads it there
+    (`drift_of`).
     """
 
     state: State
@@ -142,7 +143,7 @@ Report: TypeAlias = (
 
 
 def drift_of(result: Mapping[str, object]) -> str:
-    """Return what the result of a plan says of drift: a digest of what differs, empty for nothing.
+    """Return the drift in the result of a plan: a digest of the differences, "" for none.
 
     Raises `errors.InvalidField` for anything but up to 128 hexadecimal digits.
     """
@@ -153,33 +154,33 @@ def drift_of(result: Mapping[str, object]) -> str:
 
 
 def step_id(operation_id: str, path: str, ordinal: int) -> str:
-    """Return the id of a step: whoever carries the operation out finds the same one."""
+    """Return the id of a step; it is always the same for the same arguments."""
     return str(uuid.uuid5(uuid.UUID(operation_id), f"{path}/{ordinal}"))
 
 
 def is_lost(*, state: State | NodeState, message: str) -> bool:
-    """Return whether nobody can tell how a step ended, since its owner died and its engine is another one's.
+    """Return whether a step's result was lost: its owner died, and the new owner uses another engine.
 
-    Also whether a node failed by that, for which the message of the node says so as well.
+    Also returns whether a node failed by that, whose message then has the same beginning.
     """
     return state in (State.FAILED, NodeState.FAILED) and message.startswith(STEP_LOST)
 
 
 def wrong_config(type_: str, problems: str) -> str:
-    """Say that a config does not match the schema of the image of this type."""
+    """Return that a config does not match the schema of the image of this type."""
     return f"{_WRONG_CONFIG} {type_} takes: {problems}"
 
 
 def is_wrong_config(message: str) -> bool:
-    """Return whether a step or a node failed by a config that is not what its image takes: no other try helps."""
+    """Return whether a step or a node failed because its image does not accept its config: a retry cannot help."""
     return message.startswith(_WRONG_CONFIG)
 
 
 def wrong_plug(path: str, type_: str, problem: str) -> str:
-    """Say that a resource of this type needs a plug, and what the manifest has in its place."""
+    """Return that a resource of this type needs a plug, and what the manifest has instead."""
     return f"is needed by {path} ({type_}), but {problem}"
 
 
 def is_wrong_plug(message: str) -> bool:
-    """Return whether a step or a node failed by plugs that its manifest does not give: no other try helps."""
+    """Return whether a step or a node failed by plugs that its manifest does not give: a retry cannot help."""
     return _WRONG_PLUG.search(message) is not None

@@ -1,10 +1,8 @@
 """Which places of a manifest are sensitive, and which of these hold secrets.
 
-A resource's config is sensitive at the JSON pointers that its manifest names, and at those that its image has named. A
-text there may still have to be evaluated. That is kept from sight like all else, but it is no secret that others could
-repeat, so it is looked for nowhere.
-
-Values that handlers have changed are sensitive at the pointers that stand beside them.
+A resource's config is sensitive at the JSON pointers that its manifest names, and at those that its image names. A text
+there may still have to be evaluated. Such a text is masked too, but its value is not a secret, so other texts are not
+searched for it. Values that handlers have changed are sensitive at the pointers stored beside them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,13 +15,13 @@ from tinkwell.core.value import pointer
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 _Parts: TypeAlias = tuple[str, ...]
-# Says of a text, by the path of its resource and its place in the config, whether it is still to be evaluated.
+# Returns whether a text is still to be evaluated, from the path of its resource, its place in the config, and the text.
 _IsOpen: TypeAlias = Callable[[str, _Parts, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """JSON pointers into a manifest: `secret` to what is secret wherever it occurs, `hidden` to what is not."""
+    """JSON pointers into a manifest: `secret` to values that are masked wherever they occur, `hidden` to the others."""
 
     secret: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -41,9 +39,9 @@ def of_written(manifest: JsonObject) -> Places:
 
 
 def of_rendered(manifest: JsonObject, late: JsonObject, declared: Mapping[str, Iterable[str]]) -> Places:
-    """Return those of a manifest in the JSON form of `manifest.rendered`, with what stands beside it.
+    """Return the sensitive places of a manifest in the JSON form of `manifest.rendered`, with its late texts.
 
-    `declared` has by the paths of resources the pointers that their images have named.
+    `declared` maps the paths of resources to the pointers that their images name.
     """
     waiting = {
         path: {pointer.parse_pointer("late", text) for text in _texts(_object(beside).get("pointers"))}
@@ -72,7 +70,7 @@ def _places(manifest: JsonObject, declared: Mapping[str, Iterable[str]], is_open
 
 
 def _follow(document: JsonValue, parts: _Parts) -> JsonValue:
-    """Return what stands at a place; None where there is nothing."""
+    """Return the value at a place; None if there is none."""
     for part in parts:
         match document:
             case dict():

@@ -1,15 +1,14 @@
 """In which order the nodes of a plan are worked on, given their states.
 
-A resource, a hook or an event may start once those that it comes after are done, and what belongs to a removal only
-once everything is installed: what is to go stays where not everything that replaces it is there. Ready ones start in
-the order of the plan, at most `parallel` at once. A node that comes after one that has failed or was skipped never
-starts, and neither do those after it.
+A resource, a hook or an event may start once the nodes before it are done. Removals start only once everything is
+installed: a resource to remove stays if not everything that replaces it is there. Ready nodes start in the order of the
+plan, at most `parallel` at once. A node after one that has failed or was skipped never starts, and neither do the nodes
+after it.
 
-A chart opens with its `begin`, and closes once all that is in it has ended: well, or not. Neither charts nor events
-take a place of `parallel`.
+A chart opens with its `begin`, and closes once all nodes in it have ended, with or without success. Charts and events
+do not count towards `parallel`.
 
-How far a node of the plan is follows from the states of the real ones, in one pass, since all that it comes after
-stands before it:
+How far a node of the plan is follows from the states of the real nodes, in one pass, because the plan is in order:
 
                          done                        ended                        never
     real                 READY, REMOVED, LEFT        any final state              FAILED, SKIPPED, or PENDING after one
@@ -31,7 +30,7 @@ _DEAD = (NodeState.FAILED, NodeState.SKIPPED)
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """A node that another one waits for, or because of which it never starts."""
+    """A node that another one waits for, or because of which the other one never starts."""
 
     path: str
     state: NodeState
@@ -42,7 +41,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """A chart of which everything has ended; `blocker` is in the way of its success, None where nothing is."""
+    """A chart in which everything has ended; `blocker` prevents its success, None if nothing does."""
 
     path: str
     task: NodeTask
@@ -50,14 +49,14 @@ class Closing:
 
 
 class Survey:
-    """How far the nodes of a plan are, by the states of the real ones."""
+    """How far the nodes of a plan are, from the states of the real nodes."""
 
     def __init__(self, plan: Plan, states: Mapping[str, NodeState]) -> None:
         self._plan = plan
         self._states = states
         self._done: set[str] = set()
         self._ended: set[str] = set()
-        # What is never done, with what is to blame for it.
+        # Nodes that are never done, each with the node to blame.
         self._never: dict[str, Blocker] = {}
         self.is_installed = all(states[node.path] in DONE for node in plan.installs)
         missing = next((node.path for node in plan.installs if states[node.path] in _DEAD), None)
@@ -89,7 +88,7 @@ class Survey:
         return tuple(sorted(found, key=lambda node: node.path.count(".")))
 
     def closing(self) -> tuple[Closing, ...]:
-        """Return the charts that were begun and of which everything has ended, in the order of the plan."""
+        """Return the charts that were begun and in which everything has ended, in the order of the plan."""
         return tuple(
             Closing(node.path, node.task, self._blame(node.after))
             for node in self._plan.charts
@@ -97,14 +96,14 @@ class Survey:
         )
 
     def hopeless(self) -> tuple[tuple[str, Blocker], ...]:
-        """Return the PENDING nodes that can never start, each with what is in its way, in the order of the plan."""
+        """Return the PENDING nodes that can never start, each with the node to blame, in the order of the plan."""
         if not self._never:
             return ()
         pending = (node.path for node in self._plan.real if self._states[node.path] is NodeState.PENDING)
         return tuple((path, self._never[path]) for path in pending if path in self._never)
 
     def waits_for(self, path: str) -> tuple[Blocker, ...]:
-        """Return which real nodes a PENDING one waits for, in the order of the plan; nothing where it may start."""
+        """Return the real nodes that a PENDING node waits for, in the order of the plan; empty if it may start."""
         if self._states[path] is not NodeState.PENDING:
             return ()
         by_path = {node.path: node for node in self._plan.nodes}
@@ -124,7 +123,7 @@ class Survey:
         if state.is_final:
             self._ended.add(node.path)
         if state is NodeState.FAILED:
-            # A chart has failed by something in it.
+            # A chart fails through a node in it.
             inside = self._blame(node.after) if node.kind is PlanKind.CHART else None
             self._never[node.path] = inside or Blocker(node.path, state)
         elif state in (NodeState.PENDING, NodeState.SKIPPED):
@@ -146,7 +145,7 @@ class Survey:
             self._never[node.path] = blocker
 
     def _blame(self, paths: Iterable[str]) -> Blocker | None:
-        """Return why one of these is never done; None where they all may be."""
+        """Return why one of these nodes is never done; None if all may be."""
         return next((self._never[path] for path in paths if path in self._never), None) if self._never else None
 
     def _may_begin(self, node: PlanNode) -> bool:
@@ -154,10 +153,10 @@ class Survey:
         return is_due and self._states[node.path] is NodeState.PENDING
 
     def _unfinished(self, by_path: Mapping[str, PlanNode], node: PlanNode) -> set[str]:
-        """Return the real nodes that are between a node and its start, by way of gates and barriers."""
+        """Return the real nodes that must end before a node starts, also through gates and barriers."""
         found: set[str] = set()
         seen: set[tuple[str, bool]] = set()
-        # Behind a barrier it is enough that a node has ended.
+        # For a barrier it is enough that a node has ended.
         waiting = deque((path, False) for path in _before(node))
         while waiting:
             path, is_barred = waiting.popleft()
@@ -173,12 +172,12 @@ class Survey:
 
 
 def waits_for(plan: Plan, states: Mapping[str, NodeState], path: str) -> tuple[Blocker, ...]:
-    """Return what a PENDING node waits for, as `Survey.waits_for` does."""
+    """Return the nodes that a PENDING node waits for, as `Survey.waits_for` does."""
     return Survey(plan, states).waits_for(path)
 
 
 def _before(node: PlanNode) -> Sequence[str]:
-    """Return what is before the start of a node."""
+    """Return the nodes before the start of a node."""
     if node.kind is not PlanKind.CHART:
         return node.after
     return (node.begin,) if node.begin else ()

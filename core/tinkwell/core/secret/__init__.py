@@ -1,1 +1,1 @@
-"""What is secret in documents and texts: how it is found, taken out, put back, masked, and compared unseen."""
+"""Secrets in documents and texts: how they are found, extracted, restored and masked."""

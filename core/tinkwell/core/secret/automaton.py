@@ -1,11 +1,10 @@
-"""Finds many patterns in a text at once, in time that grows with the text alone (Aho and Corasick, 1975).
+"""Finds many patterns in a text at once, in time that grows only with the text (Aho and Corasick, 1975).
 
-The patterns make a tree of states, one for each different beginning of a pattern. Reading a text, the automaton is in
-the state of the longest beginning that the text read so far ends with. Where that has no edge for the next character,
-the fallback of a state leads to the next shorter such beginning.
-
-Most states have one edge, which leads to the state of the next number: an edge there is one character in a list. Only
-the other edges are in dictionaries, so that a state takes some thirty bytes.
+The patterns make a tree of states, one for each different beginning of a pattern. While it reads a text, the automaton
+is in the state of the longest beginning that the text so far ends with. If that state has no edge for the next
+character, its fallback leads to the next shorter beginning. Most states have one edge, to the state with the next
+number; a list stores such an edge as one character. Only the other edges are in dictionaries, so a state takes about
+thirty bytes.
 """
 
 import collections
@@ -13,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-# Where a range begins and where it ends, in characters.
+# The beginning and the end of a range, in characters.
 Range: TypeAlias = tuple[int, int]
 
 _ROOT = 0
@@ -23,8 +22,8 @@ class Automaton:
     """Patterns of at least two characters each."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        # By state: the character that leads to the next number (empty for none), how many characters have been read on
-        # the way to it, the length of the longest pattern that ends there, and its fallback.
+        # By state: the character that leads to the next number ("" for none), the number of characters read on the way
+        # to it, the length of the longest pattern that ends there, and its fallback.
         self._next = [""]
         self._depth = [0]
         self._longest = [0]
@@ -36,20 +35,20 @@ class Automaton:
             heads[pattern[0]].add(pattern[1])
         self._link()
         alternatives = (f"{re.escape(head)}[{''.join(map(re.escape, sorted(heads[head])))}]" for head in sorted(heads))
-        # Nothing matches the empty set, which is what stands for no patterns.
+        # The pattern of an empty set matches nothing.
         self._head = re.compile("|".join(alternatives) or r"[^\s\S]")
 
     def open_characters(self, state: int) -> int:
-        """Return how many of the characters that were read last may be the beginning of a pattern that goes on."""
+        """Return how many of the last characters may be the beginning of an unfinished pattern."""
         while state != _ROOT and not self._next[state] and state not in self._branches:
             state = self._fallback[state]
         return self._depth[state]
 
     def scan(self, text: str, state: int = _ROOT) -> tuple[Sequence[Range], int]:
-        """Return what the patterns cover, and the state after the text.
+        """Return the ranges that the patterns cover, and the state after the text.
 
-        The ranges are in order; those that overlap or touch are one. A range begins before 0 where its pattern began in
-        what was read before, which the state stands for.
+        The ranges are in order; those that overlap or touch are joined. A range begins below 0 if its pattern began in
+        the text before, which the state represents.
         """
         following, branches, fallback, longest = self._next, self._branches, self._fallback, self._longest
         covered: list[Range] = []
@@ -100,7 +99,7 @@ class Automaton:
         yield from self._branches.get(state, {}).items()
 
     def _link(self) -> None:
-        """Find the fallbacks, those of shorter beginnings first."""
+        """Compute the fallbacks, those of shorter beginnings first."""
         self._fallback = [_ROOT] * len(self._next)
         waiting = collections.deque(target for _, target in self._edges(_ROOT))
         while waiting:
@@ -115,7 +114,7 @@ class Automaton:
 
 
 def cover(covered: list[Range], begin: int, end: int) -> None:
-    """Add a range that ends behind all others; those that it overlaps or touches become a part of it."""
+    """Add a range that ends after all others; ranges that it overlaps or touches are joined with it."""
     while covered and covered[-1][1] >= begin:
         begin = min(begin, covered.pop()[0])
     covered.append((begin, end))

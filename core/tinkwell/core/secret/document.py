@@ -1,7 +1,7 @@
-"""Takes what is secret out of documents, and puts it back.
+"""Extracts secrets from documents, and restores them.
 
-A document without its secrets has null in their places, and nothing that marks them. The places are kept beside it, as
-JSON pointers with their values, so that nothing in a document can pass for a secret, and a null stays a null.
+A document without its secrets has null in their places, and no marks. The places are stored beside it, as JSON pointers
+with their values. So no value in a document can be taken for a secret, and a null stays a null.
 """
 
 from collections.abc import Iterable
@@ -13,26 +13,26 @@ from tinkwell.core.value import document as json_document
 from tinkwell.core.value import parse, pointer
 from tinkwell.core.value.document import JsonValue
 
-# A pointer is a part of a key in the database, which has a limit. What has a longer one is taken out with what is
-# around it.
+# A pointer is part of a key in the database, which has a limit. A place with a longer pointer is extracted together
+# with the object or list around it.
 MAX_POINTER_BYTES = 1_000
-# A document that has more secret places is taken out as a whole.
+# A document with more secret places is extracted as a whole.
 MAX_PLACES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A document without its secrets, and each of these with its pointer, in order; none is within another one."""
+    """A document without its secrets, and each secret with its pointer, in order; no secret is within another one."""
 
     document: JsonValue
     values: tuple[tuple[str, JsonValue], ...]
 
 
 def extract(document: JsonValue, *, pointers: Iterable[str] = (), masker: Masker | None = None) -> Extracted:
-    """Take out what stands at the pointers, and each string and number in which the masker finds a secret, whole.
+    """Extract the values at the pointers, and each string and number in which the masker finds a secret, as a whole.
 
-    An object that has a secret in a key is taken out whole, too. Pointers to nothing and to null mean nothing. Raises
-    `errors.InvalidField` for a text that is no pointer.
+    An object with a secret in a key is extracted as a whole, too. Pointers to nothing and to null are ignored. Raises
+    `errors.InvalidField` for a text that is not a pointer.
     """
     extraction = _Extraction(frozenset(pointer.parse_pointer("sensitive", text) for text in pointers), masker)
     rest = extraction.without(document, (), 0)
@@ -42,18 +42,18 @@ def extract(document: JsonValue, *, pointers: Iterable[str] = (), masker: Masker
 
 
 def texts_at(field: str, document: JsonValue, pointers: Iterable[str]) -> frozenset[str]:
-    """Return the secret texts of a document, whose path is `field`: those of what stands at the pointers.
+    """Return the secret texts of a document, whose path is `field`: those of the values at the pointers.
 
-    Raises what `extract` and `core.secret.text.texts_of` raise, with paths below `field`.
+    Raises the errors of `extract` and `core.secret.text.texts_of`, with paths below `field`.
     """
     values = extract(document, pointers=pointers).values
     return secret_text.texts_of((_path(field, place), value) for place, value in values)
 
 
 def restore(document: JsonValue, values: Iterable[tuple[str, JsonValue]]) -> JsonValue:
-    """Put values back into their places, each of which must be there and null; the document given stays as it is.
+    """Return the document with the values put back; each place must be there and null, and the argument is not changed.
 
-    Raises `ValueError` where they do not fit.
+    Raises `ValueError` if the values do not fit.
     """
     restoration = _Restoration(values)
     restored = restoration.restored(document, ())
@@ -69,11 +69,11 @@ def _path(field: str, place: str) -> str:
 
 
 class _NoPointer(Exception):
-    """What is to be taken out has too long a pointer."""
+    """A place to extract has too long a pointer."""
 
 
 class _Extraction:
-    """Walks through one document, and collects what it takes out."""
+    """Walks through one document, and collects the extracted values."""
 
     def __init__(self, places: frozenset[tuple[str, ...]], masker: Masker | None) -> None:
         self.values: list[tuple[str, JsonValue]] = []
@@ -81,7 +81,7 @@ class _Extraction:
         self._masker = masker
 
     def without(self, value: JsonValue, parts: tuple[str, ...], size: int) -> JsonValue:
-        """Return a value without secrets; `size` is that of its pointer in bytes."""
+        """Return a value without secrets; `size` is the size of its pointer in bytes."""
         if self._is_secret(value, parts):
             self._take(value, parts, size)
             return None
@@ -126,7 +126,7 @@ class _Extraction:
 
 
 class _Restoration:
-    """Walks to the places of one document that are to be filled; `values` has those that are not filled yet."""
+    """Walks to the places of one document; `values` has those that are not filled yet."""
 
     def __init__(self, values: Iterable[tuple[str, JsonValue]]) -> None:
         self.values = {pointer.parse_pointer("pointer", text): value for text, value in values}

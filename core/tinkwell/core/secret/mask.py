@@ -1,6 +1,6 @@
 """Masks: texts and documents for people, with `•••` in the place of secrets.
 
-What is stored to be read back is sealed, not masked; see `document`.
+Data that is read back is sealed, not masked; see `document`.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from tinkwell.core.value import document
 from tinkwell.core.value.document import JsonValue
 
 MASK = "•••"
-# Ends a text that was shortened.
+# The end of a shortened text.
 ELLIPSIS = "…"
 
 
 class Masker:
-    """Finds secrets in what others write: as they are, escaped, in Base64 at any place, and in URLs.
+    """Finds secrets in texts: as they are, escaped, in Base64 at any offset, and in URLs.
 
-    Secrets that overlap or touch are masked as one. Another encoding, such as hexadecimal, is not recognised. Raises
+    Secrets that overlap or touch are masked as one. Other encodings, such as hexadecimal, are not recognised. Raises
     `errors.InvalidField` for secrets that are too short, too many or too long; see `text`.
     """
 
@@ -37,12 +37,12 @@ class Masker:
         return _masked(text, ranges, is_covered=False) if ranges else text
 
     def mask_excerpt(self, text: str) -> str:
-        """Return the text without secrets, some of which may have been cut short, where it has an ellipsis."""
+        """Return the text without secrets; at an ellipsis also the beginning of a cut secret is masked."""
         *cut, end = self.mask(text).split(ELLIPSIS)
         return ELLIPSIS.join([*map(self._mask_cut, cut), end])
 
     def mask_json(self, value: JsonValue) -> JsonValue:
-        """Return the value without secrets, also in keys; a number that contains one becomes a text."""
+        """Return the value without secrets, also in keys; a number that contains a secret becomes a text."""
         match value:
             case str():
                 return self.mask(value)
@@ -65,34 +65,34 @@ class Masker:
 
 
 class MaskedStream:
-    """A text that comes in pieces, which may cut secrets anywhere; the pieces together are what `mask` makes of it all.
+    """A text that comes in pieces, which may cut secrets anywhere; all results together equal `mask` of the whole text.
 
-    What may be the beginning of a secret is held back until it is known: at most as much as the longest secret has.
+    A possible beginning of a secret is held back until the next piece: at most as much as the longest secret.
     """
 
     def __init__(self, finding: Automaton) -> None:
         self._automaton = finding
         self._state = 0
         self._held = ""
-        # What is known to be covered of what is held.
+        # The parts of the held text that are certainly covered.
         self._ranges: list[Range] = []
-        # Whether the last character that was given out was covered, so that its mask stands there already.
+        # Whether the last returned character was covered, so that its mask is already written.
         self._is_covered = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece, and return what is certain by now."""
+        """Add the next piece, and return the text that is certain."""
         begin = len(self._held)
         found, self._state = self._automaton.scan(piece, self._state)
         for first, end in found:
             automaton.cover(self._ranges, max(first + begin, 0), end + begin)
         self._held += piece
-        # What is open may have begun in what was cut off.
+        # An unfinished pattern may have begun in the part that was cut off.
         return self._give(max(len(self._held) - self._automaton.open_characters(self._state), 0))
 
     def cut(self) -> str:
-        """Return what was held back, since what follows is not shown with it, though it belongs to the same text.
+        """Return the held text, because the following text, though it belongs to the same one, is not shown after it.
 
-        It is masked where it is long enough to be told from ordinary text.
+        If it is long enough to be told from ordinary text, the held beginning of a secret is masked.
         """
         open_characters = self._automaton.open_characters(self._state)
         if max(open_characters, len(self._held.encode())) >= texts.MIN_BYTES:
@@ -102,7 +102,7 @@ class MaskedStream:
         return rest
 
     def flush(self) -> str:
-        """Return what was held back, since the text ends here; another one may begin."""
+        """Return the held text, because the text ends here; another one may begin."""
         rest = self._give(len(self._held))
         self._state, self._is_covered = 0, False
         return rest
@@ -119,7 +119,7 @@ class MaskedStream:
 
 
 def _masked(text: str, ranges: Iterable[Range], *, is_covered: bool) -> str:
-    """Replace ranges, which are in order; `is_covered` says that a mask stands right before the text."""
+    """Replace ranges, which are in order; `is_covered`: a mask is directly before the text."""
     parts: list[str] = []
     place = 0
     for first, end in ranges:

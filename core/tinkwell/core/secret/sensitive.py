@@ -1,4 +1,4 @@
-"""Which places of a document are sensitive, as JSON pointers: those of a part of it, and those that are named."""
+"""The sensitive places of a document, as JSON pointers: those within a part of it, and those that a caller names."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,7 @@ from tinkwell.core.value.document import JsonValue
 
 
 def within(parts: Iterable[str], pointers: Iterable[str]) -> tuple[str, ...]:
-    """Return the pointers of a document as pointers of the one that has it at this place."""
+    """Return pointers into a part as pointers into the document, which has the part at `parts`."""
     begin = pointer.write_pointer(parts)
     return tuple(begin + text for text in pointers)
 
@@ -17,7 +17,7 @@ def within(parts: Iterable[str], pointers: Iterable[str]) -> tuple[str, ...]:
 def parse_names(field: str, names: Iterable[str], known: Mapping[str, object]) -> tuple[str, ...]:
     """Return the pointers of variables that a caller names as secret.
 
-    Raises `errors.InvalidField` for a name that is not among the known ones: a misspelt one would leave its value bare.
+    Raises `errors.InvalidField` for an unknown name: a misspelt one would leave its value unmasked.
     """
     checks = check.Checks()
     chosen = tuple(names)
@@ -31,7 +31,7 @@ def parse_names(field: str, names: Iterable[str], known: Mapping[str, object]) -
 def parse_pointers(field: str, pointers: Iterable[str], document: JsonValue) -> tuple[str, ...]:
     """Return the JSON pointers into a document that a caller names as secret.
 
-    Raises `errors.InvalidField` for one that leads to nothing: a misspelt one would leave its value bare.
+    Raises `errors.InvalidField` for a pointer to nothing: a misspelt one would leave its value unmasked.
     """
     checks = check.Checks()
     chosen = tuple(pointers)

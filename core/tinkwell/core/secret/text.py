@@ -1,7 +1,7 @@
-"""The texts that are secret, and the forms in which others write them.
+"""The secret texts of sensitive values, and the forms in which programs write them.
 
-A sensitive value is anything in JSON. Its texts are its strings and numbers, without the white space around them. Of a
-text with several lines each line is looked for as well, since such a text is often indented, or told line by line.
+A sensitive value is any JSON value. Its texts are its strings and numbers, without white space around them. Each line
+of a text with several lines is also searched for, because such a text is often indented, or printed line by line.
 """
 
 import base64
@@ -15,21 +15,21 @@ from tinkwell.core import errors
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonValue
 
-# Anything shorter would be found in ordinary words.
+# A shorter text would be found in ordinary words.
 MIN_BYTES = 6
 MAX_TEXTS = 1_000
-# Of all texts together: what looks for them takes memory for each of their characters in each form.
+# Of all texts together: the automaton takes memory for each of their characters in each form.
 MAX_BYTES = 32 * 1024
 
-# Which of the characters that a URL may hold are left as they are, by the libraries of several languages.
+# The characters that URL libraries of several languages leave unescaped.
 _SAFE = ("", "/", "!'()*", "!'()*/", ";,/?:@&=+$!'()*#")
 
 
 def texts_of(values: Iterable[tuple[str, JsonValue]]) -> frozenset[str]:
     """Return the texts of sensitive values, each given with the path of its field.
 
-    Null, empty strings, booleans and what is nothing but white space have none. Raises `errors.InvalidField` for a text
-    that is too short, and where there are too many or too long ones; no message tells any of them.
+    Null, empty strings, booleans and white space have none. Raises `errors.InvalidField` for a text that is too short,
+    and for too many or too long ones; no message contains a text.
     """
     found: set[str] = set()
     violations: dict[str, errors.Violation] = {}
@@ -46,7 +46,7 @@ def texts_of(values: Iterable[tuple[str, JsonValue]]) -> frozenset[str]:
 
 
 def forms(texts: Iterable[str]) -> frozenset[str]:
-    """Return all that is looked for: the texts and their lines, as they are and as others may write them."""
+    """Return all patterns: the texts and their lines, as they are and in the forms in which programs write them."""
     found: set[str] = set()
     for text in texts:
         found |= {*_written(text), *_in_base64(text.encode())}
@@ -65,7 +65,7 @@ def _check_limits(texts: Iterable[str]) -> None:
 
 
 def _too_short(value: JsonValue, size: int) -> str:
-    rule = f"at least {MIN_BYTES} are needed, since anything shorter cannot be told from ordinary text"
+    rule = f"at least {MIN_BYTES} are needed, because a shorter text cannot be told from ordinary text"
     if isinstance(value, dict | list):
         return f"a sensitive value in it has {size} bytes, and {rule}; name the values in it that are secret"
     return f"a sensitive value has {size} bytes, and {rule}"
@@ -88,17 +88,14 @@ def _scalars(value: JsonValue) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text that has several, but for those that are too short to be told from others."""
+    """Yield the lines of a text with several lines, without those that are too short to be told from ordinary text."""
     lines = [line.strip() for line in text.splitlines()]
     if len(lines) > 1:
         yield from (line for line in lines if len(line.encode()) >= MIN_BYTES)
 
 
 def _written(text: str) -> Iterator[str]:
-    """Yield a text as it is, and escaped by JSON (once, and in a text that is JSON itself), Python, HTML and URLs.
-
-    Our own messages have a form of their own.
-    """
+    """Yield a text as it is, and as escaped by JSON (once and twice), Python, HTML, URLs and Tinkwell's messages."""
     yield text
     yield parse.escape(text)
     yield parse.escape(text).replace('"', '\\"')
@@ -115,7 +112,7 @@ def _in_json(text: str) -> Iterator[str]:
     for is_ascii in (True, False):
         escaped = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
         yield escaped
-        # PHP's and Go's.
+        # The form of PHP and Go.
         yield escaped.replace("/", "\\/")
         yield escaped.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -129,12 +126,12 @@ def _in_url(text: str) -> Iterator[str]:
 
 
 def _in_base64(secret: bytes) -> Iterator[str]:
-    """Yield what Base64 shows of a secret at each place in a group of three bytes, whatever stands around it."""
+    """Yield the Base64 text of a secret at each offset in a group of three bytes, whatever is around it."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for before in range(3):
             first, end = math.ceil(before * 8 / 6), (before + len(secret)) * 8 // 6
             encoded = encode(bytes(before) + secret).decode()
             yield encoded[first:end]
-            # Where it is the last, the character that has its last bits is known, too.
+            # At the end of the data, the character with the secret's last bits is known, too.
             yield encoded[first:]
             yield encoded[first:].rstrip("=")

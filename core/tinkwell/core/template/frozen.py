@@ -1,4 +1,4 @@
-"""What a workflow is made of: a template that is rendered for its devices, and refers to nothing any more."""
+"""The content of a workflow: a template rendered for its devices, which needs no other data."""
 
 import dataclasses
 from typing import cast
@@ -14,7 +14,7 @@ _NAMES = tuple(field.name for field in dataclasses.fields(Action))
 class Frozen:
     """A rendered template: its text, the worker of each task, and the actions of all tasks, in order.
 
-    The actions have what their tasks give them. The rest is as in `model.Template`.
+    The actions include the settings of their tasks. The other fields are as in `model.Template`.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Frozen:
 
     @classmethod
     def of(cls, rendered: Rendered) -> "Frozen":
-        """Take from a rendered template what a workflow needs."""
+        """Return the parts of a rendered template that a workflow needs."""
         return cls(
             text=rendered.text,
             global_timeout_seconds=rendered.template.global_timeout_seconds,
@@ -38,7 +38,7 @@ class Frozen:
 
 
 def dump(frozen: Frozen) -> JsonObject:
-    """Write it as a JSON value."""
+    """Return it as a JSON value."""
     return {
         "text": frozen.text,
         "global_timeout_seconds": frozen.global_timeout_seconds,
@@ -50,7 +50,7 @@ def dump(frozen: Frozen) -> JsonObject:
 
 
 def load(value: JsonObject) -> Frozen:
-    """Read what `dump` has written."""
+    """Read what `dump` returned."""
     return Frozen(
         text=cast(str, value["text"]),
         global_timeout_seconds=cast(int, value["global_timeout_seconds"]),

@@ -1,4 +1,4 @@
-"""What a template says, once it is read."""
+"""The contents of a template."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from tinkwell.core.workflow import retry
 class Action:
     """One step: a container that a worker runs.
 
-    `timeout_seconds` 0 means none of its own. `environment` holds sorted `KEY=value`, `volumes` `host:container:ro`.
-    `retries` counts the attempts after the first, and `retry_delay_seconds` is the pause before the second. An action
-    that `reboots` ends when its machine has done so.
+    `timeout_seconds` 0 means no timeout of its own. `environment` holds sorted `KEY=value`, `volumes`
+    `host:container:ro`. `retries` counts the attempts after the first, and `retry_delay_seconds` is the delay before
+    the second attempt. An action that `reboots` ends when its machine has rebooted.
     """
 
     task_name: str
@@ -32,7 +32,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Actions of one worker, with the volumes and the environment that all of them get."""
+    """The actions of one worker, with the volumes and the environment that all of them get."""
 
     name: str
     worker: str
@@ -45,7 +45,8 @@ class Task:
 class Template:
     """A whole template; `global_timeout_seconds` 0 means none.
 
-    `on_timeout` and `on_failure` name the templates of the workflows that recover one of this one; empty for none.
+    `on_timeout` and `on_failure` name the templates of the workflows that recover a workflow of this template; "" for
+    none.
     """
 
     name: str

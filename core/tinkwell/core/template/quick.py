@@ -1,13 +1,13 @@
-"""Templates that are rendered at once, within two or three milliseconds, whatever the values are.
+"""Templates that are rendered within two or three milliseconds, whatever the values are.
 
-Theory of operation. A parser of YAML written in Python takes some seven milliseconds for each kilobyte, and workflows
-are made from the same few templates again and again. Whatever is filled into these is no part of the text that is
-parsed (see `gotemplate.output`), so its events are the same each time. They are found elsewhere, where that may take
-long (`find_lesson`), and learned here.
+Theory of operation. A YAML parser in Python takes about seven milliseconds for a kilobyte, and workflows use the same
+few templates again and again. Values are not part of the text that is parsed (see `gotemplate.output`), so the parser's
+events of a template are always the same. `find_lesson` finds them, in a process where this may take long, and `learn`
+stores them here.
 
-What is left to do for some values has bounds of its own: the run, the tree, and what tasks give to their actions. Where
-one of them is passed, the template is not rendered here, and nothing is said about it: with the bounds that hold for
-all templates it may well be right.
+The rest of the work has limits of its own: the run, the tree, and the settings that tasks give to their actions. A
+template above a limit is not rendered here, and no error is raised, because it may be within the limits that hold for
+all templates.
 """
 
 import itertools
@@ -26,25 +26,25 @@ from tinkwell.core.value.yaml import event as yaml_event
 from tinkwell.core.value.yaml.event import Event, Kind
 
 MAX_CHARACTERS = 4 * 1024
-# To learn a template takes as long as to parse its actions, and to read its events.
+# Learning a template takes the time to parse its actions and to read its events.
 _MAX_ACTION_CHARACTERS = 1024
 _MAX_EVENTS = 1_000
-# So many templates are remembered, those that were used last.
+# The most templates that are remembered; the ones that were used last are kept.
 MAX_KNOWN = 64
 
 _ALLOWANCE = Allowance(steps=2_000, characters=32 * 1024)
 _BOUNDS = tree.Bounds(nodes=1_000, characters=8 * 1024)
-# Each action gets what its task has: so many characters may be given in all.
+# The most characters that all tasks together may give to their actions.
 _MAX_GIVEN_CHARACTERS = 64 * 1024
 
-# The events of a template's text, as a JSON value.
+# The parser's events of a template's text, as a JSON value.
 Lesson: TypeAlias = list[JsonValue]
 
 
 def find_lesson(text: str) -> Lesson | None:
-    """Return what is to be learned of a template that is right; None where it cannot be rendered at once.
+    """Return what is to be learned of a valid template; None if it cannot be rendered at once.
 
-    The values of a template with control structures decide upon its text, so there is nothing to learn of it.
+    A template with control structures has no fixed text, so there is nothing to learn of it.
     """
     if len(text) > MAX_CHARACTERS:
         return None
@@ -61,7 +61,7 @@ def find_lesson(text: str) -> Lesson | None:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A template, with the text that it writes before values are filled in, and the events of that."""
+    """A template, with its text before values are filled in, and the parser's events of that text."""
 
     program: gotemplate.Program
     text: str
@@ -75,18 +75,18 @@ class QuickTemplates:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def may_learn(self, text: str) -> bool:
-        """Whether there might be something to learn of a template."""
+        """Whether a template may have a lesson."""
         return len(text) <= MAX_CHARACTERS and text not in self._known
 
     def learn(self, text: str, lesson: Lesson) -> None:
-        """Remember a template by what `find_lesson` has found."""
+        """Remember a template with the result of `find_lesson`."""
         program = gotemplate.parse(text)
         self._known[text] = _Known(program, _outline(program), tuple(_event(each) for each in lesson))
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
 
     def render(self, text: str, devices: JsonObject, *, field: str, devices_field: str) -> Frozen | None:
-        """Render as `template.render` does; None where the template is not known, or might take longer.
+        """Render as `template.render` does; None if the template is not known, or might take longer.
 
         Raises InvalidField.
         """
@@ -111,10 +111,10 @@ def _freeze(field: str, output: gotemplate.Output, events: Sequence[Event]) -> F
     except tree.TooLarge:
         return None
     found = reader.read(field, root, place=output.place, needs_workers=True)
-    return Frozen.of(template.finish(field, found)) if _given(found) <= _MAX_GIVEN_CHARACTERS else None
+    return Frozen.of(template.finish(field, found)) if _given_characters(found) <= _MAX_GIVEN_CHARACTERS else None
 
 
-def _given(found: Template) -> int:
+def _given_characters(found: Template) -> int:
     return sum(
         sum(1 + len(text) for text in (*task.volumes, *task.environment)) * len(task.actions) for task in found.tasks
     )

@@ -1,7 +1,7 @@
-"""Reads a template out of its tree, and finds all that is wrong with it.
+"""Reads a template from its YAML tree, and finds all faults.
 
-Each violation names the field's path, and its description begins with the line and column in the template. What depends
-on values that are not known yet is left unchecked.
+Each violation names the field's path, and its description begins with the line and column in the template. Texts that
+depend on unknown values are not checked.
 """
 
 import difflib
@@ -41,8 +41,8 @@ _VOLUME_OPTIONS = re.compile(r"[a-zA-Z]+(?:,[a-zA-Z]+)*")
 def read(field: str, root: tree.Node | None, *, place: Callable[[int], str], needs_workers: bool) -> Template:
     """Read a template; raises InvalidField with up to MAX_VIOLATIONS violations.
 
-    `place` tells where in the template a node was written. `needs_workers` demands that every task names its worker, as
-    it must after rendering.
+    `place` returns the place in the template of a node. `needs_workers` demands that every task names its worker, as it
+    must after rendering.
     """
     reader = _Reader(place, needs_workers=needs_workers)
     template = reader.template(_Spot(field, 0, root))
@@ -78,10 +78,10 @@ def parse_variable(field: str, text: str) -> str:
 
 @dataclass(slots=True)
 class _Spot:
-    """A part of the template: where it begins, and its node; without a node it is missing, or null.
+    """A part of the template: its start, and its node; None if the part is missing or null.
 
-    A template has many parts, and is read anew for each workflow. So a part only knows which part of which other one it
-    is; its path is put together where something is wrong with it.
+    A template has many parts, and is read for each workflow. So a part only refers to the part around it; its path is
+    computed only for a violation.
     """
 
     name: str | int
@@ -99,11 +99,11 @@ class _Spot:
         return _Spot(name, node.start, None if is_null else node, self)
 
     def key(self, name: str, entry: tree.Entry) -> "_Spot":
-        """Take the key of a mapping's entry."""
+        """Return the key of a mapping's entry."""
         return _Spot(name, entry.key.start, entry.key, self)
 
     def field(self, name: str, entry: tree.Entry | None) -> "_Spot":
-        """Take a mapping's entry; one without a value begins at its key, and a missing one where the mapping does."""
+        """Return a mapping's entry; one without a value begins at its key, and a missing one where the mapping does."""
         if not entry:
             return _Spot(name, self.start, None, self)
         spot = self.child(name, entry.node)
@@ -112,7 +112,7 @@ class _Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Number:
-    """A whole number from 0 to the highest, of some unit, and what it is where nothing is said."""
+    """A whole number from 0 to `highest` with its unit, and its default."""
 
     highest: int
     unit: str = ""
@@ -120,12 +120,12 @@ class _Number:
 
     @property
     def of_unit(self) -> str:
-        """The unit behind the word number."""
+        """The unit, as text after the word number."""
         return f" of {self.unit}" if self.unit else ""
 
     @property
     def span(self) -> str:
-        """The numbers that are allowed."""
+        """The allowed numbers, as text."""
         return f"from 0 to {self.highest:,}"
 
 
@@ -135,7 +135,7 @@ _RETRY_DELAY = _Number(highest=retry.MAX_DELAY_SECONDS, unit="seconds", unsaid=r
 
 
 class _Reader:
-    """Reads part by part; what is wrong is noted, and reading goes on with an empty value in its place."""
+    """Reads part by part; a fault is noted, and reading goes on with an empty value."""
 
     def __init__(self, place: Callable[[int], str], *, needs_workers: bool) -> None:
         self.violations: list[errors.Violation] = []
@@ -218,7 +218,7 @@ class _Reader:
         )
 
     def _fields(self, spot: _Spot, known: tuple[str, ...]) -> dict[str, _Spot]:
-        """Find the known keys of a mapping, and note the unknown ones; nothing where there is no mapping."""
+        """Return the known keys of a mapping, and note the unknown ones; empty if there is no mapping."""
         if not isinstance(spot.node, tree.Mapping):
             self._complain(spot, f"must have keys ({', '.join(known)}) and {_describe(spot.node)}")
             return {}
@@ -227,7 +227,7 @@ class _Reader:
             if entry.key.has_value:
                 self._complain(key, "this key must be written out; it cannot come from a value")
             elif name not in known and len(self.violations) < MAX_VIOLATIONS:
-                # The nearest name is not looked for where it would not be told.
+                # The search is left out if the result would not be reported.
                 near = difflib.get_close_matches(name[:100], known, n=1) or [
                     whole for whole in known if len(name) > 1 and whole.startswith(name)
                 ]
@@ -246,7 +246,7 @@ class _Reader:
         return []
 
     def _text(self, spot: _Spot, parse: Callable[[str, str], str]) -> str:
-        """Read a text and check it, unless a part of it is not known yet. Its path is that of the spot."""
+        """Read a text and check it, unless a part of it is not known yet."""
         match spot.node:
             case None:
                 text = ""
@@ -289,7 +289,7 @@ class _Reader:
         return tuple(f"{key}={text}" for key, text in sorted(variables))
 
     def _number(self, spot: _Spot, number: _Number) -> int:
-        """Read a number; it must be written as one, without quotes."""
+        """Read a number; it must be written without quotes."""
         match spot.node:
             case None:
                 return number.unsaid
@@ -310,7 +310,7 @@ class _Reader:
         return found
 
     def _reboots(self, spot: _Spot, *, timeout: _Spot) -> bool:
-        """Read whether an action reboots its machine, which may not come back; so it must have a timeout."""
+        """Read whether an action reboots its machine; the machine may not come back, so a timeout is required."""
         reboots = self._boolean(spot)
         has_none = timeout.node is None or (
             isinstance(timeout.node, tree.Scalar)
@@ -322,7 +322,7 @@ class _Reader:
         return reboots
 
     def _boolean(self, spot: _Spot) -> bool:
-        """Read true or false; it must be written as such, without quotes."""
+        """Read true or false; it must be written without quotes."""
         match spot.node:
             case None:
                 return False
@@ -341,7 +341,7 @@ class _Reader:
 
 
 def _find_integer_mistake(text: str, number: _Number, *, is_plain: bool) -> str:
-    """Say why a text is not an integer; empty when it is one."""
+    """Return why a text is not an integer; "" if it is one."""
     is_integer = _DECIMAL_INTEGER.fullmatch(text) or _BASED_INTEGER.fullmatch(text)
     if is_integer and not is_plain:
         return f"is text; write it without quotes: {text}"
@@ -365,7 +365,7 @@ def _describe(node: tree.Node | None) -> str:
 
 
 def _hint(node: tree.Node | None) -> str:
-    """Say what to do about a value that is meant to be more than one text."""
+    """Return what to do about a value that should be one text."""
     is_value = isinstance(node, tree.Scalar) and node.has_value
     return "; a value is always one text, so write the items with {{range}}" if is_value else ""
 

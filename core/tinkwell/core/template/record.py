@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A YAML text with references to devices; the data is empty in lists."""
+    """A YAML text with references to devices; the data is "" in lists."""
 
     id: str
     version: int

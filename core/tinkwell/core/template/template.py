@@ -1,12 +1,12 @@
 """Templates: checked when they are stored, rendered for devices when a workflow is made from them.
 
-A template is YAML with references to devices in Go's template language. `render` freezes it: the text and the actions
-that come out refer to nothing any more. A value fills a place within one text of the YAML and can never add to its
-structure (see `gotemplate_output`).
+A template is YAML with references to devices in Go's template language. `render` returns a text and actions without
+references. A value fills a place within one text of the YAML and can never add to its structure (see
+`gotemplate.output`).
 
 Violations name the field by its path below the template's own, such as `data.tasks[0].actions[1].image`; descriptions
-begin with the line and column in the template: `line 12, column 9: …`. Where the values are at fault, the field is the
-path below the devices' own, such as `hardware.device_1`.
+begin with the line and column in the template: `line 12, column 9: …`. If the values are wrong, the field is the path
+below the devices' own, such as `hardware.device_1`.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ MAX_TEMPLATE_BYTES = 1024 * 1024
 MAX_RENDERED_BYTES = 2 * 1024 * 1024
 # All actions of a workflow fit into one message of 4 MiB.
 MAX_ACTIONS_BYTES = 3 * 1024 * 1024
-# Each takes the server some tenths of a microsecond at once, where it writes them and where it reads them.
+# Bounds the time that the server takes at once to write or read the actions.
 MAX_ACTION_TEXTS = 30_000
 
 
@@ -34,8 +34,8 @@ MAX_ACTION_TEXTS = 30_000
 class Rendered:
     """A template rendered for devices.
 
-    `text` is YAML without any template language: what looks like it is text. `actions` are those of all tasks in order,
-    each with the volumes and the environment of its task merged in.
+    `text` is YAML without template language: parts that look like it are text. `actions` are those of all tasks in
+    order, each merged with the volumes and the environment of its task.
     """
 
     text: str
@@ -46,8 +46,8 @@ class Rendered:
 def parse_template(text: str, *, field: str = "data") -> Template:
     """Check a template before its values are known; texts that depend on them keep their `{{…}}`.
 
-    Where the values decide what is written (`if`, `with`, `range`), it is enough that one of these is a template: all
-    bodies, all elses, or both. Raises InvalidField.
+    If values decide what is written (`if`, `with`, `range`), one valid variant is enough: with all bodies, all elses,
+    or both. Raises InvalidField.
     """
     program = _parse_program(field, text)
     variants = list(gotemplate.Variant) if program.has_control else [gotemplate.Variant.BODIES]
@@ -66,7 +66,7 @@ def render(
 ) -> Rendered:
     """Render a template for its devices; raises InvalidField.
 
-    That may take some seconds, most of them to parse what comes out as YAML.
+    It may take some seconds, most of them to parse the YAML.
     """
     program = _parse_program(field, text)
     try:
@@ -78,7 +78,7 @@ def render(
 
 
 def finish(field: str, template: Template) -> Rendered:
-    """Make the text and the actions of a template whose values are filled in; raises InvalidField."""
+    """Return the text and the actions of a template whose values are filled in; raises InvalidField."""
     return Rendered(_write(field, template), template, _flatten(field, template))
 
 
@@ -92,7 +92,7 @@ def _parse_program(field: str, text: str) -> gotemplate.Program:
 
 
 def refusal(field: str, devices_field: str, text: str, fault: gotemplate.Fault) -> errors.InvalidField:
-    """Say what is wrong with a template, or with its devices where the fault has a key."""
+    """Return the error for a fault of a template, or of its devices if the fault has a key."""
     place = gotemplate.place(text, fault.offset)
     if fault.key is None:
         return errors.InvalidField.of(field, f"{place}: {fault.description}")
@@ -121,7 +121,7 @@ def _write(field: str, template: Template) -> str:
 
 
 def _flatten(field: str, template: Template) -> tuple[Action, ...]:
-    """List all actions in order, each with what its task gives it; what the action says itself wins."""
+    """Return all actions in order, each merged with its task's settings; the action's own settings win."""
     actions: list[Action] = []
     size = texts = 0
     for task in template.tasks:
@@ -152,7 +152,7 @@ def _with_what_its_task_gives(action: Action, task: Task) -> Action:
 
 
 def _merge_volumes(of_task: Iterable[str], of_action: Iterable[str]) -> tuple[str, ...]:
-    """Merge by the host's part: the task's first, without those that the action mounts itself."""
+    """Merge by the host's part: the task's volumes first, without those that the action replaces."""
     own = {volume.partition(":")[0] for volume in of_action}
     return (*(volume for volume in of_task if volume.partition(":")[0] not in own), *of_action)
 

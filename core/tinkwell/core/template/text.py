@@ -1,4 +1,4 @@
-"""Writes a template as YAML that every reader, of YAML 1.1 and of 1.2, takes as the same template."""
+"""Writes a template as YAML that readers of YAML 1.1 and of 1.2 read in the same way."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from tinkwell.core.template.model import Action, Task, Template
 from tinkwell.core.workflow import retry
 
-# Letters first, so that nothing reads as a number, a date or an indicator; a colon or a space only between words.
+# Letters first, so that nothing looks like a number, a date or an indicator; a colon or a space only between words.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@+=%-]*(?:[ :][A-Za-z0-9_./@+=%-]+)*")
 _WORDS_WITH_MEANING = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _LITERAL = re.compile(
@@ -19,7 +19,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def write(template: Template) -> Iterator[str]:
-    """Write a template, a few lines at a time."""
+    """Yield the text of a template, a few lines at a time."""
     yield from _text(0, "version", template.version)
     yield from _text(0, "name", template.name)
     yield from _number(0, "global_timeout", template.global_timeout_seconds)
@@ -61,7 +61,7 @@ def _indent(level: int) -> str:
 
 
 def _item(level: int, lines: Iterator[str]) -> Iterator[str]:
-    """Make a list's item of the lines of a mapping that are indented one level more."""
+    """Make a list item from the lines of a mapping, which are indented by one level more."""
     first = next(lines)
     yield f"{_indent(level)}- {first.lstrip(' ')}"
     yield from lines
@@ -93,7 +93,7 @@ def _environment(level: int, variables: Iterable[str]) -> Iterator[str]:
 
 
 def scalar(text: str, level: int) -> str:
-    """Write a text plainly where that is safe, several lines as a block, and everything else in double quotes."""
+    """Write a text plainly if that is safe, several lines as a block, and all others in double quotes."""
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS_WITH_MEANING:
         return text
     if "\n" in text and _LITERAL.fullmatch(text):
@@ -110,7 +110,7 @@ def _block(text: str, level: int) -> str:
 
 
 class _Escapes(dict[int, str]):
-    """How characters are written in double quotes, by their code: each is looked into once, however long a text is."""
+    """Maps codes of characters to their form in double quotes: each form is computed once, however long the text is."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

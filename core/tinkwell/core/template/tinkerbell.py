@@ -1,4 +1,4 @@
-"""Templates as Tinkerbell's files of `kind: Template` hold them: the text in `spec.data`."""
+"""Templates in Tinkerbell's objects of `kind: Template`, which have the text in `spec.data`."""
 
 from tinkwell.core import errors
 from tinkwell.core.value import closed_object, document, kubernetes, parse
@@ -7,7 +7,7 @@ from tinkwell.core.value import closed_object, document, kubernetes, parse
 def read(value: document.JsonObject) -> tuple[str, str]:
     """Read an object of `kind: Template`: the name of the object, and the text of its template.
 
-    Raises `errors.InvalidField`, with paths in the object. The text is not looked into.
+    Raises `errors.InvalidField`, with paths in the object. The text is not checked.
     """
     kubernetes.check_kind(value, "Template")
     spec = kubernetes.part(value, "spec")
@@ -23,7 +23,7 @@ def read(value: document.JsonObject) -> tuple[str, str]:
 
 
 def check_name(name: str) -> None:
-    """Refuse the name of an object that cannot be the name of a template, as one with dots."""
+    """Refuse the name of an object that cannot be the name of a template, such as one with dots."""
     try:
         parse.parse_name("metadata.name", name)
     except errors.InvalidField as error:

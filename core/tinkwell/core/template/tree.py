@@ -1,10 +1,9 @@
-"""Strict YAML for templates: a tree of scalars, lists and mappings that knows where each node was written.
+"""Strict YAML for templates: a tree of scalars, lists and mappings, each with its place in the source.
 
-The tree is built from the parser's events and not by recursion, so that hostile nesting is refused at its depth.
-Aliases share their node. What the tree would have if they were copied is counted while it is built, so that an alias
-bomb is refused before anybody walks into it.
-
-A scalar keeps its source text (`0.1`, `yes`, `1.50`); what it means is for its reader to say.
+The tree is built from the parser's events without recursion, so that too deep nesting is refused early. Aliases share
+their node. The size that the tree would have with copied aliases is counted during the build, so that an alias bomb is
+refused before any code walks through it. A scalar keeps its source text (`0.1`, `yes`, `1.50`); the reader decides what
+the text means.
 """
 
 import re
@@ -31,7 +30,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 class Scalar:
     """A text. `is_plain`: written without quotes. `has_value`: a part of it comes from the values.
 
-    `is_opaque`: that part is not known yet, so that nothing can be said about the whole.
+    `is_opaque`: that part is not known yet, so the text cannot be checked.
     """
 
     start: int
@@ -56,7 +55,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """A mapping in the order of its document, with merged keys (`<<`) in it."""
+    """A mapping in the order of its document, including merged keys (`<<`)."""
 
     start: int
     entries: dict[str, "Entry"]
@@ -64,11 +63,10 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key of a mapping with what it maps to; `is_merged` where `<<` brought it."""
+    """A key of a mapping with its value."""
 
     key: Scalar
     node: "Node"
-    is_merged: bool = False
 
 
 Node: TypeAlias = Scalar | Sequence | Mapping
@@ -76,7 +74,7 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How large a tree may be: its texts, lists and mappings, and the characters of the texts, aliases in full."""
+    """The limits of a tree: its texts, lists and mappings, and the characters of the texts, with aliases copied."""
 
     nodes: int
     characters: int
@@ -86,7 +84,7 @@ FULL = Bounds(nodes=100_000, characters=4 * 1024 * 1024)
 
 
 class TooLarge(errors.InvalidField):
-    """The tree is larger than its bounds."""
+    """The tree exceeds its limits."""
 
 
 def compose(
@@ -97,20 +95,19 @@ def compose(
     events: Iterable[yaml_event.Event] | None = None,
     bounds: Bounds = FULL,
 ) -> Node | None:
-    """Compose the one document of a text; None when it is empty.
+    """Build the tree of a text's only document; None if it is empty.
 
-    `events` are those of the text, if they are known; to find them takes by far the most time.
-
-    Raises InvalidField with the line and column for what is not YAML, and for a second document, tags other than the
-    core ones, keys that are not text or occur twice, aliases that contain themselves, and trees that are too deep; and
-    TooLarge.
+    `events` are the parser's events of the text, if they are known; parsing takes by far the most time. Raises
+    InvalidField with the line and column for text that is not YAML, for a second document, for tags other than the core
+    ones, for keys that are not text or occur twice, for aliases that contain themselves, and for trees that are too
+    deep; and TooLarge.
     """
     known = yaml_event.parse(output.text) if events is None else events
     return _Composer(field, output, known, bounds, allows_repeated_keys=allows_repeated_keys).compose()
 
 
 def check_characters(field: str, text: str) -> None:
-    """Refuse the characters that YAML does not allow, among them control characters and lone surrogates."""
+    """Refuse characters that YAML does not allow, such as control characters and lone surrogates."""
     if found := _UNPRINTABLE.search(text):
         place = program.place(text, found.start())
         raise errors.InvalidField.of(field, f"{place}: the character {parse.show(found[0])} is not allowed in YAML")
@@ -118,7 +115,7 @@ def check_characters(field: str, text: str) -> None:
 
 @dataclass(slots=True)
 class _Size:
-    """What a node would be if aliases were copied."""
+    """The size of a node if aliases were copied."""
 
     nodes: int = 1
     characters: int = 0
@@ -127,7 +124,7 @@ class _Size:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping that is not closed yet; a mapping's keys and values take turns in `children`."""
+    """A list or mapping that is not closed yet; `children` has a mapping's keys and values in turn."""
 
     start: int
     is_mapping: bool
@@ -152,7 +149,7 @@ class _Composer:
         self._bounds = bounds
         self._allows_repeated_keys = allows_repeated_keys
         self._open: list[_Open] = []
-        self._anchors: dict[str, tuple[Node, _Size] | None] = {}  # None: not closed yet.
+        self._anchors: dict[str, tuple[Node, _Size] | None] = {}  # None until it is closed.
         self._root: Node | None = None
         self._documents = 0
 
@@ -176,7 +173,7 @@ class _Composer:
         return self._root
 
     def _events(self) -> Iterator[yaml_event.Event]:
-        """Yield the parser's events, with its own errors made ours."""
+        """Yield the parser's events, with its errors as InvalidField."""
         try:
             yield from self._found
         except yaml_event.Malformed as exc:
@@ -229,7 +226,7 @@ class _Composer:
         self._add(node, _Size(characters=len(text)), event.anchor)
 
     def _add(self, node: Node, size: _Size, anchor: str | None) -> None:
-        """Put a finished node into the one that is open, with what it adds to its size."""
+        """Add a finished node, with its size, to the open list or mapping."""
         if anchor:
             self._anchors[anchor] = (node, size)
         if not self._open:
@@ -260,7 +257,7 @@ class _Composer:
             entries[key.text] = Entry(key, node)
         for mapping in merged:
             for name, entry in mapping.entries.items():
-                entries.setdefault(name, Entry(entry.key, entry.node, is_merged=True))
+                entries.setdefault(name, entry)
         return Mapping(closed.start, entries)
 
     def _merged(self, node: Node) -> list[Mapping]:

@@ -1,6 +1,7 @@
-"""The rules of units: which event of its life a unit gets next, as a charm's life is ordered.
+"""The rules of units: they decide which event of its life a unit gets next.
 
-A *ledger* is what a unit has been told, and only its own commits write it; a *view* is everything else as it is now.
-`resolver` decides on both. The server, the world of tests and the library's own model decide by the same functions.
-`invariant` judges what a watch shows of units, and `world` is applications and units without a server.
+A *ledger* records what a unit has been told; only commits of its own events write it. A *view* holds all other facts
+that the decision depends on, as they are now. `resolver` decides from both. The server, the in-memory world of tests
+and the library's own model call the same functions. `invariant` checks the unit entries of a log, and `world` keeps
+applications and units without a server.
 """

@@ -1,4 +1,4 @@
-"""What the handler of an event leaves: all of it is written together with the event's commit, or nothing is."""
+"""The effects of an event's handler: all of them are written in the transaction of the event's commit, or none is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from tinkwell.core.unit.kinds import Owner, Rotation, TaskState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BagEdit:
-    """What changes in a bag of the unit, or of its application: text for a key, or None to remove it.
+    """Changes to a bag of the unit, or of its application: each key has its new text, or None to remove the key.
 
-    The last edit of a bag's key in an event is the one that counts.
+    If one event edits a key several times, the last edit counts.
     """
 
     relation: int
@@ -22,7 +22,7 @@ class BagEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """A port that a unit says it opens; `protocol` is `tcp`, `udp` or `icmp`, which has the number 0."""
+    """A port that the unit opens; `protocol` is `tcp`, `udp` or `icmp`. The number of `icmp` is 0."""
 
     protocol: str
     number: int = 0
@@ -30,7 +30,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageRequest:
-    """How many more instances of a storage a unit asks for, by the name under which its charm declares it."""
+    """A request for `count` more instances of a storage; `storage` is the name by which the charm declares it."""
 
     storage: str
     count: int = 1
@@ -38,9 +38,9 @@ class StorageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A handler that is to hear an event once more: `handler` names it, `ordinal` is the event's.
+    """A deferred event: the handler named `handler` gets the event with this ordinal once more.
 
-    Two notices of one handler are equal if `event` is: what the event says but for its ordinal.
+    `event` describes the event without its ordinal. Two notices of one handler are equal if their `event` is equal.
     """
 
     ordinal: int
@@ -50,10 +50,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretAdd:
-    """A new secret of the unit, or with `is_application` of its application, whose id its maker has drawn."""
+    """A new secret of the unit, or of its application with `is_application`; the caller has drawn the id."""
 
     id: str
-    # What is secret is in no text that is made of this.
+    # The content appears in no text form of this object.
     content: Mapping[str, str] = field(repr=False)
     is_application: bool = False
     label: str = ""
@@ -64,9 +64,9 @@ class SecretAdd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSet:
-    """What changes of a secret; None stays. All that has content in one event makes one revision.
+    """Changes to a secret; None leaves a field as it is. All contents that one event gives make one revision.
 
-    `expires_at` is when the revision expires that the content makes, and without content the newest one.
+    `expires_at` belongs to the revision that the content makes, or to the newest revision if there is no content.
     """
 
     id: str
@@ -79,7 +79,7 @@ class SecretSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretGrant:
-    """The units of an application, or one unit, may read a secret for as long as the relation lives."""
+    """Permission for an application's units, or for one unit, to read a secret while the relation lives."""
 
     id: str
     relation: int
@@ -89,7 +89,7 @@ class SecretGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRevoke:
-    """What was granted is taken back, as far as it fits: relation 0 stands for all relations."""
+    """Takes back the grants that match the fields; relation 0 stands for all relations."""
 
     id: str
     relation: int = 0
@@ -99,7 +99,7 @@ class SecretRevoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRemove:
-    """A revision is removed, or with 0 the whole secret."""
+    """Removes a revision of a secret, or the whole secret if `revision` is 0."""
 
     id: str
     revision: int = 0
@@ -107,7 +107,7 @@ class SecretRemove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretTrack:
-    """The unit reads this revision from now on; with 0 only its label for the secret changes. None leaves the label."""
+    """Makes the unit read this revision from now on; 0 changes only the unit's label. None keeps the label."""
 
     id: str
     revision: int = 0
@@ -119,7 +119,7 @@ SecretEffect: TypeAlias = SecretAdd | SecretSet | SecretGrant | SecretRevoke | S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOutcome:
-    """How a task has ended: `result` is a JSON object as text, `message` says why it has not SUCCEEDED."""
+    """How a task has ended: `result` is a JSON object as text, `message` says why it did not succeed."""
 
     state: TaskState
     result: str = ""
@@ -128,12 +128,14 @@ class TaskOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
-    """What an event, or a task, changes beside what is immediate (status, workload version and lines of log).
+    """The effects of an event or a task.
 
-    `term` is the one under which a bag or a secret of an application was written, 0 if none was. `secrets` are done in
-    their order. `state` has text for a key of the
-    unit's state, None to remove it. `deferred` are notices that are new, `consumed` those that were heard and are gone;
-    a notice that was heard and deferred again is in neither, and keeps its place.
+    Status, workload version and log lines are written at once and are not effects.
+
+    `term` is the leader's term under which the application's bag or secret was written, 0 if neither was written.
+    `secrets` are applied in their order. `state` maps a key of the unit's state to its text, or to None to remove the
+    key. `deferred` are new notices. `consumed` are notices that were handled and are deleted. A notice that was handled
+    and deferred again is in neither tuple, and keeps its place.
     """
 
     term: int = 0

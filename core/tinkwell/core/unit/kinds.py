@@ -1,14 +1,13 @@
-"""The kinds and states of units, their events and relations, named as everywhere outside protobuf."""
+"""The kinds and states of units, of their events and of their relations, with the names that all layers use."""
 
 import calendar
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 
 class EventKind(StrEnum):
-    """What an event tells a unit, by the name that charms know, without that of its endpoint or storage."""
+    """The kind of a unit event, by the name that charms know, without the endpoint or storage in front."""
 
     STORAGE_ATTACHED = "storage-attached"
     INSTALL = "install"
@@ -36,27 +35,27 @@ class EventKind(StrEnum):
 
     @property
     def is_relation(self) -> bool:
-        """Whether it is about a relation, whose number and endpoint it has."""
+        """Whether the event is about a relation; it then has the relation's number and endpoint."""
         return self in _RELATION
 
     @property
     def is_storage(self) -> bool:
-        """Whether it is about a storage, whose name it has."""
+        """Whether the event is about a storage; it then has the storage's name."""
         return self in (EventKind.STORAGE_ATTACHED, EventKind.STORAGE_DETACHING)
 
     @property
     def is_secret(self) -> bool:
-        """Whether it is about a secret, whose id it has."""
+        """Whether the event is about a secret; it then has the secret's id."""
         return self in _SECRET
 
     @property
     def is_of_revision(self) -> bool:
-        """Whether it comes for each revision of a secret by itself."""
+        """Whether the event comes once for each revision of a secret."""
         return self in (EventKind.SECRET_EXPIRED, EventKind.SECRET_REMOVE)
 
     @property
     def is_teardown(self) -> bool:
-        """Whether it takes something away, so that a unit which is to be removed may still get it."""
+        """Whether the event takes something away, so that a unit whose removal was asked for may still get it."""
         return self in TEARDOWN
 
 
@@ -72,7 +71,7 @@ _RELATION = frozenset(
 _SECRET = frozenset(
     {EventKind.SECRET_CHANGED, EventKind.SECRET_ROTATE, EventKind.SECRET_EXPIRED, EventKind.SECRET_REMOVE}
 )
-# The only events of a unit from the first one on that it gets because it is removed.
+# After its removal was asked for, a unit gets only these events.
 TEARDOWN = frozenset(
     {
         EventKind.RELATION_DEPARTED,
@@ -82,7 +81,7 @@ TEARDOWN = frozenset(
         EventKind.REMOVE,
     }
 )
-# The names of the document for events that have another one.
+# Other names that the specification has for events.
 ALIASES = {
     "storage-detached": EventKind.STORAGE_DETACHING,
     "secret-expire": EventKind.SECRET_EXPIRED,
@@ -91,34 +90,34 @@ ALIASES = {
 
 
 class EventState(StrEnum):
-    """The state of a unit's event. RUNNING and ERROR are in flight, of which a unit has at most one."""
+    """The state of a unit's event. RUNNING and ERROR are in flight; a unit has at most one event in flight."""
 
     RUNNING = "RUNNING"
     ERROR = "ERROR"
     COMMITTED = "COMMITTED"
     SKIPPED = "SKIPPED"
-    # It lost its ground, and is as if it had never been granted, but for its ordinal.
+    # Its cause is gone. The unit's ledger is as if it had never been granted, but its ordinal is used.
     WITHDRAWN = "WITHDRAWN"
     # Its unit was removed by force.
     ABANDONED = "ABANDONED"
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing may change this state any more."""
+        """Whether the state never changes again."""
         return self not in (EventState.RUNNING, EventState.ERROR)
 
 
 class Life(StrEnum):
-    """How long an application, a unit, a relation or a storage still lives. It never goes back."""
+    """Whether an application, a unit, a relation or a storage lives, is going, or is gone. It never goes back."""
 
     ALIVE = "ALIVE"
-    # Its removal was asked for; whoever was told of it is told that it goes.
+    # Its removal was asked for; each unit that was told of it is told that it goes.
     DYING = "DYING"
     DEAD = "DEAD"
 
 
 class Phase(StrEnum):
-    """How far the life of a unit is. It waits until its first event is granted, and is gone after its last one."""
+    """How far a unit is in its life: it waits until its first event is granted, and is gone after its last event."""
 
     WAITING = "WAITING"
     SETUP = "SETUP"
@@ -127,10 +126,10 @@ class Phase(StrEnum):
 
 
 class Profile(StrEnum):
-    """Whose order of events an application gets: that of the document, or the one that Juju keeps of it.
+    """Which order of events an application gets: LITERAL is the specification's order, JUJU is Juju's variant.
 
-    With JUJU, units of one application meet in peer relations only, nobody is told of its own write, and a peer
-    relation that a new charm brings is created in Operation.
+    With JUJU, units of one application meet in peer relations only, no unit is told of its own write, and a peer
+    relation that a new charm adds is created while the unit is in operation.
     """
 
     LITERAL = "LITERAL"
@@ -138,7 +137,7 @@ class Profile(StrEnum):
 
 
 class Membership(StrEnum):
-    """How far a unit is in a relation: its relation-created is granted, is committed, or it has left."""
+    """How far a unit is in a relation: relation-created is granted, is committed, or the unit has left."""
 
     ENTERING = "ENTERING"
     IN = "IN"
@@ -146,9 +145,9 @@ class Membership(StrEnum):
 
 
 class CharmKind(StrEnum):
-    """What a charm is."""
+    """How a charm is written."""
 
-    # A program that is written with the library.
+    # A program that uses Tinkwell's library.
     NATIVE = "NATIVE"
     # Executables in a folder `hooks`.
     SCRIPTS = "SCRIPTS"
@@ -157,7 +156,7 @@ class CharmKind(StrEnum):
 
 
 class Rotation(StrEnum):
-    """How often the owner of a secret is told to give it another revision."""
+    """How often the owner of a secret gets `secret-rotate`."""
 
     NEVER = "NEVER"
     HOURLY = "HOURLY"
@@ -168,10 +167,10 @@ class Rotation(StrEnum):
     YEARLY = "YEARLY"
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return when it is due next if it was at `moment`, None for NEVER.
+        """Return when the next rotation is due after one at `moment`, None for NEVER.
 
-        A month is one of the calendar, and ends with its last day: a month after the 31st of January is the last of
-        February.
+        A month is a calendar month and ends at the latest with its last day: a month after 31 January is the last day
+        of February.
         """
         if self is Rotation.NEVER:
             return None
@@ -198,7 +197,7 @@ class TaskKind(StrEnum):
 
 
 class TaskState(StrEnum):
-    """The state of a task. A unit has at most one that is RUNNING, and none while an event of it is RUNNING."""
+    """The state of a task. A unit has at most one RUNNING task, and none while an event of it is RUNNING."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -209,7 +208,7 @@ class TaskState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing may change this state any more."""
+        """Whether the state never changes again."""
         return self not in (TaskState.PENDING, TaskState.RUNNING)
 
 
@@ -217,27 +216,27 @@ class StepKind(StrEnum):
     """A step of the setup that is planned when `install` is committed."""
 
     RELATION_CREATED = "relation-created"
-    # leader-elected, leader-settings-changed or nothing, as it is when its turn comes.
+    # leader-elected, leader-settings-changed or no event; decided when the step is reached.
     LEADER = "leader"
     CONFIG_CHANGED = "config-changed"
     START = "start"
 
 
 class Owner(StrEnum):
-    """Whose bag of a relation it is: each unit and each application that is in it has one."""
+    """Whose bag of a relation it is: each unit and each application in a relation has one."""
 
     UNIT = "UNIT"
     APPLICATION = "APPLICATION"
 
 
 class Verdict(StrEnum):
-    """What becomes of an event that failed or was lost."""
+    """What happens to an event that failed or was lost."""
 
-    # It comes again, as the next attempt.
+    # The unit gets it again, as the next attempt.
     RETRY = "RETRY"
-    # It is left out, and so is the rest of the forced queue.
+    # It is skipped, and so is the rest of the forced queue.
     SKIP = "SKIP"
-    # Its ground is gone: as if it had never been granted.
+    # Its cause is gone: the unit's ledger is as if it had never been granted.
     WITHDRAW = "WITHDRAW"
 
 
@@ -252,51 +251,13 @@ class Reason(StrEnum):
 
 
 class Leaving(StrEnum):
-    """Who leaves, as a teardown event says it: the unit that gets it, the remote side, or the relation."""
+    """Who leaves in a teardown event: the unit that gets the event, the remote side, or the relation itself."""
 
     SELF = "SELF"
     REMOTE = "REMOTE"
     RELATION = "RELATION"
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What an event tells, in one sentence for people, and in which phases of a unit's life it comes."""
-
-    text: str
-    phases: tuple[Phase, ...]
-
-
-_SETUP, _OPERATION, _TEARDOWN = (Phase.SETUP,), (Phase.OPERATION,), (Phase.TEARDOWN,)
-# In the order in which a life has them first.
-MEANINGS: Mapping[EventKind, Meaning] = {
-    EventKind.STORAGE_ATTACHED: Meaning("The unit has a storage now.", _SETUP + _OPERATION),
-    EventKind.INSTALL: Meaning("The unit is new; it installs what it runs.", _SETUP),
-    EventKind.RELATION_CREATED: Meaning("The unit is in a relation, and may write into its bag.", _SETUP + _OPERATION),
-    EventKind.LEADER_ELECTED: Meaning("The unit leads its application.", _SETUP + _OPERATION),
-    EventKind.LEADER_SETTINGS_CHANGED: Meaning("Another unit leads the application.", _SETUP + _OPERATION),
-    EventKind.CONFIG_CHANGED: Meaning("The configuration is new, or another one.", _SETUP + _OPERATION),
-    EventKind.START: Meaning("The unit is set up, or its charm upgraded; it begins its work.", _SETUP + _OPERATION),
-    EventKind.RELATION_JOINED: Meaning("A unit has entered the relation; its change follows at once.", _OPERATION),
-    EventKind.RELATION_CHANGED: Meaning("The bag of a unit or of an application has changed.", _OPERATION),
-    EventKind.RELATION_DEPARTED: Meaning(
-        "A unit has left the relation, or this one leaves it.", _OPERATION + _TEARDOWN
-    ),
-    EventKind.RELATION_BROKEN: Meaning("The relation is over for the unit.", _OPERATION + _TEARDOWN),
-    EventKind.SECRET_CHANGED: Meaning("A secret that the unit reads has a new revision.", _OPERATION),
-    EventKind.SECRET_ROTATE: Meaning("It is time for a new revision of a secret that the unit owns.", _OPERATION),
-    EventKind.SECRET_EXPIRED: Meaning("A revision of a secret that the unit owns has expired.", _OPERATION),
-    EventKind.SECRET_REMOVE: Meaning("Nobody reads a revision of a secret that the unit owns any more.", _OPERATION),
-    EventKind.UPGRADE_CHARM: Meaning("The unit runs on another charm from now on.", _OPERATION),
-    EventKind.PRE_SERIES_UPGRADE: Meaning("The machine's system is to be upgraded.", _OPERATION),
-    EventKind.POST_SERIES_UPGRADE: Meaning("The machine's system was upgraded.", _OPERATION),
-    EventKind.COLLECT_METRICS: Meaning("Somebody has asked for the unit's metrics.", _OPERATION),
-    EventKind.UPDATE_STATUS: Meaning("It is time to look after the status; nothing else is due.", _OPERATION),
-    EventKind.STORAGE_DETACHING: Meaning("A storage is about to go.", _OPERATION + _TEARDOWN),
-    EventKind.STOP: Meaning("The unit ends its work.", _TEARDOWN),
-    EventKind.REMOVE: Meaning("The unit takes away what it has left; it gets nothing more.", _TEARDOWN),
-}
-
-# What units say of themselves, or is said of them. The first of these that a unit has is the status of an application
-# whose leader says nothing.
+# The values of a unit's status, most urgent first. If an application's leader has set no status, the application shows
+# the most urgent status of its units.
 STATUS_URGENCY = ("error", "blocked", "maintenance", "waiting", "active", "unknown")

@@ -1,4 +1,4 @@
-"""What a unit has been told: the ledger, which only commits of its own events write, by `advance`."""
+"""The ledger: what a unit has been told. Only commits of its own events write it, by `advance`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from tinkwell.core.unit.unit_event import UnitEvent
 
 @dataclass(frozen=True, slots=True)
 class SetupStep:
-    """A step of the setup; `relation` is the number of the one that it creates, 0 for other steps."""
+    """A step of the setup; `relation` is the number of the relation that it creates, 0 for other steps."""
 
     kind: StepKind
     relation: int = 0
@@ -17,10 +17,10 @@ class SetupStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """How often something was asked for, in a view, or told, in a ledger.
+    """Counters of requests: how often each was made (in a view), or told to the unit (in a ledger).
 
-    `prepared` and `finished` count the halves of series upgrades: `finished` is `prepared`, or one less. `metrics`
-    counts collections of metrics.
+    `prepared` and `finished` count the halves of series upgrades: `finished` equals `prepared`, or is one less.
+    `metrics` counts collections of metrics.
     """
 
     prepared: int = 0
@@ -33,10 +33,11 @@ NO_REQUESTS = Requests()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLedger:
-    """A unit that this one was told of in a relation, or an older sibling. It goes with relation-departed.
+    """Another unit of a relation that this unit was told of, or an older sibling. relation-departed deletes it.
 
-    `is_older`: a sibling that was in the relation before this unit entered it (profile LITERAL). It was never announced
-    here, but its leaving is mirrored. `seen_version` is that of its bag, 0 for older ones.
+    `is_older`: a sibling that was in the relation before this unit entered it (profile LITERAL). This unit was never
+    told that it joined, but is told that it leaves. `seen_version` is the version of the member's bag that this unit
+    was told of, 0 for older siblings.
     """
 
     seen_version: int = 0
@@ -47,9 +48,9 @@ class MemberLedger:
 class RelationLedger:
     """What a unit was told of a relation whose relation-created it has committed.
 
-    `application_version` is the version of the remote application's bag that it was told of (in a peer relation, of its
-    own application's), `own_version` that of its own bag; its own writes that it need not be told of are counted as
-    told. `members` are by the unit's name.
+    `application_version` is the version of the remote application's bag that the unit was told of; in a peer relation,
+    of its own application's bag. `own_version` is the version of its own bag. The unit's own writes that it need not be
+    told of count as told. `members` are by unit name.
     """
 
     created: bool = True
@@ -63,9 +64,8 @@ class RelationLedger:
 class SecretLedger:
     """What a unit knows of a secret: `tracked` is the revision that it reads, 0 if it has read none.
 
-    `told` is the newest revision that a secret-changed told it of. `expired` and `removed` are, for an owner, the
-    revisions of which secret-expired and secret-remove have told it. An expiry that is set anew makes its revision due
-    again.
+    `told` is the newest revision that a secret-changed told it of. `expired` and `removed` are for owners: the
+    revisions that secret-expired and secret-remove have told of. A new expiry time makes its revision due again.
     """
 
     tracked: int = 0
@@ -79,11 +79,12 @@ NEVER_READ = SecretLedger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """What a unit has been told. `plan` is what is left of the setup, `queue` what must follow the last event at once.
+    """What a unit has been told.
 
-    `charm_seen` is the digest that `install` or `upgrade-charm` ran on, `led_term` the last term that it was elected
-    for, `settings_term` the last announced term that it knows. `attached` has the names of storages, `relations` are by
-    number, `secrets` by id. Mappings are never changed.
+    `plan` has the remaining steps of the setup, `queue` the events that must follow the last event at once.
+    `charm_seen` is the digest that `install` or `upgrade-charm` ran on. `led_term` is the last term for which the unit
+    was elected, `settings_term` the last announced term that it knows. `attached` has names of storages, `relations`
+    are by number, `secrets` by id. Mappings are never changed in place.
     """
 
     installed: bool = False
@@ -104,9 +105,9 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Which bags a commit changed, as numbers of relations: the unit's own, and its application's in peer relations.
+    """The bags that a commit changed, as numbers of relations: the unit's own, and its application's in peer relations.
 
-    `tracked` has the revisions that the unit reads from this commit on, by the ids of their secrets.
+    `tracked` maps a secret's id to the revision that the unit reads from this commit on.
     """
 
     own: frozenset[int] = frozenset()

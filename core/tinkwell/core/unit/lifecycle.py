@@ -1,6 +1,6 @@
-"""The states of applications, units, relations and storages, of units' events and of tasks: which may follow which.
+"""The states of applications, units, relations, storages, unit events and tasks, with the allowed transitions.
 
-Triggers of the database refuse all others, whoever writes; `docs/reference/states.md` shows the same tables.
+Triggers of the database refuse all other transitions, whoever writes; `docs/reference/states.md` shows the same tables.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from tinkwell.core.unit.kinds import EventState, Life, Phase, TaskState
 
 _E, _T = EventState, TaskState
 
-# Lives and phases go one way, and may leave out what lies between.
+# Lives and phases only go forward, and may skip states.
 LIFE: Mapping[Life, frozenset[Life]] = {
     Life.ALIVE: frozenset({Life.DYING, Life.DEAD}),
     Life.DYING: frozenset({Life.DEAD}),
@@ -22,7 +22,7 @@ PHASE: Mapping[Phase, frozenset[Phase]] = {
     Phase.TEARDOWN: frozenset(),
 }
 EVENT: Mapping[EventState, frozenset[EventState]] = {
-    # RUNNING: the attempt was lost, and the next one runs.
+    # RUNNING to RUNNING: the attempt was lost, and the next attempt runs.
     _E.RUNNING: frozenset({_E.RUNNING, _E.ERROR, _E.COMMITTED, _E.SKIPPED, _E.WITHDRAWN, _E.ABANDONED}),
     _E.ERROR: frozenset({_E.RUNNING, _E.SKIPPED, _E.WITHDRAWN, _E.ABANDONED}),
     _E.COMMITTED: frozenset(),

@@ -1,4 +1,4 @@
-"""The names of applications, units and storages: how they are written, taken apart and ordered."""
+"""The names of applications, units and storages: syntax, parts and order."""
 
 import functools
 import re
@@ -8,7 +8,7 @@ from tinkwell.core.value import parse
 
 MAX_CHARACTERS = 53
 
-# Its last part is no number, so that the name of a unit or of a file made of it is never read wrongly.
+# The last part must not be a number: a unit's name, or a file name made of it, would be ambiguous.
 _APPLICATION = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]*[a-z][a-z0-9]*)*")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
@@ -41,7 +41,7 @@ def unit_name(application: str, number: int) -> str:
 
 @functools.lru_cache(maxsize=65536)
 def order(name: str) -> tuple[str, int]:
-    """Return what units, and storages, are ordered by: the application, or the storage's kind, and the number."""
+    """Return the sort key of a unit's or a storage's name: the application or the storage's kind, then the number."""
     before, _, number = name.rpartition("/")
     return before, int(number)
 
@@ -52,5 +52,5 @@ def application_of(unit: str) -> str:
 
 
 def number_of(unit: str) -> int:
-    """Return the number of a unit in its application."""
+    """Return the number of a unit within its application."""
     return order(unit)[1]

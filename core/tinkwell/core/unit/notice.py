@@ -1,6 +1,6 @@
-"""What an event says, as it stands in a notice: the same text for the same event, whatever versions it has seen.
+"""The text form of an event in a notice: equal for equal events, whatever versions their attempts saw.
 
-Which revision secret-changed has told of is such a version.
+The revision of secret-changed counts as a version, and is left out.
 """
 
 import json
@@ -14,7 +14,7 @@ _FLAGS = ("is_mirrored", "is_echo")
 
 
 def write(event: UnitEvent) -> str:
-    """Write what an event says, as a JSON object."""
+    """Return the event without its ordinal and versions as a JSON object."""
     said: dict[str, Any] = {"kind": event.kind.value}
     if event.relation:
         said["relation"] = event.relation
@@ -26,7 +26,7 @@ def write(event: UnitEvent) -> str:
 
 
 def read(text: str) -> UnitEvent:
-    """Read what `write` has written. Raises ValueError for anything else, such as the kind of a newer release."""
+    """Read what `write` returned. Raises ValueError for any other text, such as a kind from a newer release."""
     try:
         said = json.loads(text)
         facts: dict[str, Any] = {name: str(said.get(name, "")) for name in _TEXTS}
@@ -34,4 +34,4 @@ def read(text: str) -> UnitEvent:
         facts |= {name: int(said.get(name, 0)) for name in ("relation", "revision")}
         return UnitEvent(kind=EventKind(said["kind"]), **facts)
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{text!r} is no deferred event") from error
+        raise ValueError(f"{text!r} is not a deferred event") from error

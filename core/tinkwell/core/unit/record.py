@@ -1,4 +1,4 @@
-"""Namespaces, applications and what belongs to these, as the layers hand them on."""
+"""Namespaces, applications and their parts, in the form in which layers pass them on."""
 
 import datetime
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What a charm, or the leader of an application, says of itself."""
+    """The status that a charm sets for its unit, or a leader for its application."""
 
     name: str = ""
     message: str = ""
@@ -31,9 +31,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """An application. `charm` is a digest, `config` JSON text of what is set, `leader` the name of a unit or empty.
+    """An application. `charm` is a digest, `config` JSON text of the values that were set.
 
-    The status is what its leader has said of it; where that has said nothing, the most urgent one of its units.
+    `leader` is the name of a unit, or "". The status is the one that the leader has set for the application; if it has
+    set none, the most urgent status of the units.
     """
 
     id: str
@@ -70,7 +71,7 @@ class EventRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A unit's event as it is kept. `cause` is what has made it due: type, id, owner, version and actor."""
+    """A stored event of a unit. `cause` is what made it due: type, id, owner, version and actor."""
 
     id: str
     namespace: str
@@ -123,9 +124,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """A unit. `charm` is the digest of what it runs, empty before its first event, `event` the one in flight.
+    """A unit. `charm` is the digest of the code that it runs, "" before its first event; `event` is the one in flight.
 
-    `is_settled`: nothing runs, nothing has failed, and nothing is due; None where nobody has looked.
+    `is_settled`: no event or task runs, has failed or is due; None if this was not computed.
     """
 
     id: str
@@ -154,7 +155,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """An end of a relation, by names."""
+    """An end of a relation, as names of application and endpoint."""
 
     application: str
     endpoint: str
@@ -162,7 +163,7 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bag:
-    """What a unit, or an application, says in a relation."""
+    """The bag of a unit or an application in a relation."""
 
     owner: str
     data: Mapping[str, str]
@@ -171,7 +172,7 @@ class Bag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A relation; `bags` are there only where they were asked for."""
+    """A relation; `bags` is filled only if the query asked for them."""
 
     id: str
     version: int
@@ -188,7 +189,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """A storage instance; `unit` and `machine` are empty where it has none."""
+    """A storage instance; `unit` and `machine` are "" if it has none."""
 
     id: str
     version: int
@@ -205,7 +206,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """An event that a handler has deferred: `event` is JSON text that says all of it but its ordinal."""
+    """An event that a handler has deferred: `event` is JSON text of the event without its ordinal."""
 
     handler: str
     ordinal: int
@@ -216,7 +217,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """A line that a unit has logged; `id` grows with each."""
+    """A line of a unit's log; `id` grows with each line."""
 
     id: int
     unit_id: str

@@ -1,4 +1,4 @@
-"""What a secret may have: its id, label and content, and when it expires, as charms and people write them."""
+"""The ids, labels, contents and expiry times of secrets, as charms and people write them."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from tinkwell.core import errors
 from tinkwell.core.unit import limit
 from tinkwell.core.value import parse
 
-# So many random bytes make an id.
+# The number of random bytes that make an id.
 ID_BYTES = 20
 KEY_CHARACTERS = 3
 
@@ -39,7 +39,7 @@ def parse_id(field: str, text: str) -> str:
 
 
 def parse_uri(field: str, text: str) -> str:
-    """Return the id that a charm's way to write it has: `secret:ID`, `secret://MODEL/ID`, or the id alone.
+    """Return the id in a charm's form of it: `secret:ID`, `secret://MODEL/ID`, or the id alone.
 
     Raises `errors.InvalidField`.
     """
@@ -52,12 +52,12 @@ def parse_uri(field: str, text: str) -> str:
 
 
 def uri(secret: str) -> str:
-    """Return how charms write the secret with this id."""
+    """Return the form in which charms write the secret with this id."""
     return f"secret:{secret}"
 
 
 def parse_label(field: str, text: str) -> str:
-    """Parse a label, which may be empty for none; raises `errors.InvalidField`."""
+    """Parse a label; "" means no label. Raises `errors.InvalidField`."""
     if len(text) > limit.SECRET_LABEL_CHARACTERS:
         raise errors.InvalidField.of(
             field,
@@ -68,19 +68,19 @@ def parse_label(field: str, text: str) -> str:
 
 
 def parse_content(field: str, content: Mapping[str, str]) -> dict[str, str]:
-    """Parse the content of a revision; raises `errors.InvalidField`, whose text has keys and no value."""
+    """Parse the content of a revision; raises `errors.InvalidField`, whose text shows keys and no value."""
     if not content:
-        raise errors.InvalidField.of(field, "is empty; give a secret at least one key with its value")
+        raise errors.InvalidField.of(field, "is empty; give at least one key with a value")
     if len(content) > limit.SECRET_KEYS:
         raise errors.InvalidField.of(
-            field, f"has {len(content)} keys; a secret has at most {limit.SECRET_KEYS}, so make two of it"
+            field, f"has {len(content)} keys; a secret has at most {limit.SECRET_KEYS}, so split it into two secrets"
         )
     for key in content:
         _check_key(field, key)
     size = sum(len(key) + _size(f"{field}.{key}", value) for key, value in content.items())
     if size > limit.SECRET_BYTES:
         raise errors.InvalidField.of(
-            field, f"has {size} bytes; a secret has at most {limit.SECRET_BYTES}, so make two of it"
+            field, f"has {size} bytes; a secret has at most {limit.SECRET_BYTES}, so split it into two secrets"
         )
     return dict(content)
 
@@ -98,19 +98,19 @@ def _size(field: str, value: str) -> int:
     try:
         return len(value.encode())
     except UnicodeEncodeError:
-        raise errors.InvalidField.of(field, "is no text, for it has half a character; encode it in base64") from None
+        raise errors.InvalidField.of(field, "is not text: it has half a character; encode it in base64") from None
 
 
 def parse_expiry(field: str, text: str, now: datetime) -> datetime:
-    """Return when a revision expires: `text` is a duration from now, such as 90m, 1h30m or 7d, or a time of RFC 3339.
+    """Return when a revision expires: `text` is a duration from now, such as 90m, 1h30m or 7d, or an RFC 3339 time.
 
-    A time without a zone is one of UTC. Raises `errors.InvalidField`, also if the time is past.
+    A time without a zone is in UTC. Raises `errors.InvalidField`, also if the time is past.
     """
     moment = _after(text, now) or _moment(text)
     if moment is None:
         raise errors.InvalidField.of(
             field,
-            f"{parse.show(text)} says no time; write a duration such as 90m or 7d, or a time such as "
+            f"{parse.show(text)} is not a time; write a duration such as 90m or 7d, or a time such as "
             "2030-01-31T12:00:00Z",
         )
     if not now < moment < now + _LONGEST:

@@ -7,11 +7,11 @@ from tinkwell.core.unit.kinds import EventKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What an attempt sees, as it was when that attempt was granted, which a commit writes into the ledger.
+    """The versions that an attempt sees, fixed when the attempt is granted; a commit writes them into the ledger.
 
-    `charm` is the digest of the code that it runs on. `term` is the announced one for leader-settings-changed, and the
-    newest one for all others. `bag` is the version of the bag that a relation event tells of: of the remote unit, of
-    the application if there is no unit, of the unit itself for an echo; 0 for others.
+    `charm` is the digest of the code that the attempt runs. `term` is the announced term for leader-settings-changed,
+    and the newest term for other events. `bag` is the version of the bag that a relation event tells of: the bag of the
+    remote unit, of the application if there is no unit, of the unit itself for an echo; 0 for other events.
     """
 
     config: int = 0
@@ -25,15 +25,14 @@ NOTHING_SEEN = Seen()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitEvent:
-    """An event of a unit. Which unit it belongs to, its ordinal, attempt and state stand with who keeps it.
+    """An event of a unit. The unit, the ordinal, the attempt and the state are stored by the caller.
 
     A relation event has the number, the endpoint and the remote application (the unit's own one in peer relations, for
-    siblings and for echoes), and `unit` where it is about one unit. `departing_unit` is the one that leaves, in
-    relation-departed. `storage` is the name of an instance, such as `data/3`.
-    `is_mirrored`: a sibling leaves that was there before this unit, which therefore was never told that it joined.
-    `is_echo`: the unit is told of what it wrote itself.
-    A secret event has the id of its secret, of 20 characters, and `revision`, which has expired or is not read any
-    more; for secret-changed it is the newest one when the attempt was granted, and for secret-rotate 0.
+    siblings and for echoes), and `unit` if it is about one unit. `departing_unit` is the unit that leaves, in
+    relation-departed. `storage` is the name of an instance, such as `data/3`. `is_mirrored`: a sibling leaves that was
+    there before this unit, which therefore was never told that it joined. `is_echo`: the unit is told of its own write.
+    A secret event has the secret's id of 20 characters, and the `revision` that has expired or that no unit reads; for
+    secret-changed `revision` is the newest one when the attempt was granted, and for secret-rotate 0.
     """
 
     kind: EventKind
@@ -57,7 +56,7 @@ class UnitEvent:
         return f"{self.endpoint}-{self.kind}" if self.endpoint else self.kind.value
 
     def tells_same(self, other: "UnitEvent") -> bool:
-        """Whether both are one event, whatever their attempts see."""
+        """Whether both are the same event; what their attempts see is not compared."""
         return (
             self.kind is other.kind
             and self.relation == other.relation

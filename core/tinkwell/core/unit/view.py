@@ -1,4 +1,4 @@
-"""Everything about a unit that is not in its ledger, as it is now: what a resolver looks at, and others write."""
+"""The current facts about a unit outside its ledger: the resolver reads them, other parts of the server write them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from tinkwell.core.unit.ledger import NO_REQUESTS, Requests
 class MemberView:
     """Another unit in a relation: one of the other side, a peer, or a sibling (profile LITERAL).
 
-    `version` is that of its bag. `entered` is drawn from a sequence while its relation-created is committed, 0 before.
-    `is_leaving`: its removal was asked for. `owes`: it has still to commit relation-departed of somebody, or
-    relation-broken, before its leaving may be told; so it is while its relation-joined of somebody is in flight.
-    `is_forced`: it was removed by force.
+    `version` is that of its bag. `entered` is drawn from a sequence when its relation-created is committed, 0 before.
+    `is_leaving`: its removal was asked for. `owes`: it has still to commit relation-departed of a member, or
+    relation-broken, before others may be told that it leaves; this includes the time in which its relation-joined of a
+    member is in flight. `is_forced`: it was removed by force.
     """
 
     application: str
@@ -27,23 +27,23 @@ class MemberView:
 
     @property
     def is_gone(self) -> bool:
-        """Whether its leaving may be told: who leaves has left first."""
+        """Whether others may be told that it leaves: a leaving unit gets its own departures first."""
         return self.membership is Membership.LEFT or (self.is_leaving and not self.owes)
 
     @property
     def is_visible(self) -> bool:
-        """Whether it is in the relation, so that what it has there may be told."""
+        """Whether it is in the relation, so that others may be told of it and of its bag."""
         return self.membership is Membership.IN and not self.is_gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationView:
-    """A relation that the unit is in or is to enter, seen from its own end.
+    """A relation that the unit is in or is to enter, seen from the unit's end.
 
-    `application` is the other side's, in a peer relation the unit's own; `application_version` is that of its bag,
-    `application_life` its life. `own_version` is that of the unit's own bag. `membership` is the unit's own, None as
-    long as it has not begun to enter, with `entered` as in `MemberView`. `members` are all others but the unit itself,
-    by name, also those that have LEFT and which a ledger still refers to.
+    `application` is the other side's; in a peer relation it is the unit's own. `application_version` is the version of
+    that application's bag, `application_life` its life. `own_version` is the version of the unit's own bag.
+    `membership` is the unit's own, None before it begins to enter, with `entered` as in `MemberView`. `members` are all
+    other units by name, including those that have LEFT while a ledger refers to them.
     """
 
     number: int
@@ -61,7 +61,7 @@ class RelationView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionView:
-    """A revision of a secret. `is_used`: it is the newest one, or somebody reads it."""
+    """A revision of a secret. `is_used`: it is the newest revision, or a unit reads it."""
 
     is_expired: bool = False
     is_used: bool = True
@@ -69,11 +69,11 @@ class RevisionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretView:
-    """A secret that a unit owns, or has read. `latest` is its newest revision, `revisions` are all that are there.
+    """A secret that a unit owns, or has read. `latest` is its newest revision, `revisions` are all that exist.
 
-    `is_owner`: the unit may change it, for it is its own, or that of the application which it leads. `is_granted`: the
-    unit may read it, as all units of an application may read what the application owns. A grant ends with its relation,
-    and for a unit that has been told relation-broken.
+    `is_owner`: the unit may change it, because the unit, or the application that the unit leads, owns it. `is_granted`:
+    the unit may read it; all units of an application may read the application's secrets. A grant ends with its
+    relation, and for a unit when relation-broken was told to it.
     """
 
     id: str
@@ -88,13 +88,13 @@ class SecretView:
 class View:
     """What a unit's next event depends on beside its ledger.
 
-    `unit` and `application` are its names, with their lives. `charm` is the digest that the application has today,
-    `code` the one that the unit runs on, empty before its first event. `is_held`: a workflow holds its machine, so that
-    it gets no new events. `leader` is a unit's name, empty if nobody leads; `term` is the newest one that was given,
+    `unit` and `application` are names, with their lives. `charm` is the digest of the application's current charm,
+    `code` of the one that the unit runs, "" before its first event. `is_held`: a workflow holds its machine, so the
+    unit gets no new events. `leader` is a unit's name, "" if no unit leads; `term` is the newest term that was given,
     `announced_term` the newest whose leader-elected is committed. `storages` are those of the unit, by name, alive or
-    dying, attached or not. Relations and storages that only a newer charm declares than the one that the unit has seen
-    are not in it. `secrets` are those that the unit owns, those of its application if it leads, and those that it has
-    read, by id. `task` is the id of the oldest task of the unit that is PENDING, empty if there is none.
+    dying, attached or not. Relations and storages that only a newer charm than the one seen by the unit declares are
+    left out. `secrets` are by id: those that the unit owns, those of its application if it leads, and those that it has
+    read. `task` is the id of the unit's oldest PENDING task, "" if there is none.
     """
 
     unit: str
@@ -119,10 +119,8 @@ class View:
 
     @property
     def leads(self) -> bool:
-        """Whether the unit is its application's leader."""
         return self.leader == self.unit
 
     @property
     def is_dying(self) -> bool:
-        """Whether the unit's removal was asked for."""
         return self.life is not Life.ALIVE

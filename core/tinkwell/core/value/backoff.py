@@ -1,9 +1,9 @@
-"""How long to wait after failures in a row, for who tries again however many there are."""
+"""The pause after several failures in a row, for callers that try again without end."""
 
-# Twice as long so often is longer than anybody waits, and no power of two that a float has no room for.
+# More doublings than any pause needs, and few enough for a float.
 _MOST_DOUBLINGS = 32
 
 
 def bound_seconds(failures: int, *, first: float, limit: float) -> float:
-    """Return the bound of the pause after so many failures: the first one, doubled with each, and at most the limit."""
+    """Return the bound of the pause after `failures` failures: the first one, doubled each time, at most `limit`."""
     return min(first * 2.0 ** min(failures, _MOST_DOUBLINGS), limit)

@@ -1,4 +1,4 @@
-"""Collects everything that is wrong with a request, so that its author mends it in one go."""
+"""Collects all faults of a request, so that its author sees them at once."""
 
 import sys
 from collections.abc import Callable
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class Checks:
-    """Runs `parse_*` functions one after the other, and raises for all of them at the end.
+    """Runs `parse_*` functions one after the other, and raises all their errors at the end.
 
-    Of a document in which everything may be wrong, only the first violations are kept: `most` of them.
+    At most the first `most` violations are kept.
     """
 
     def __init__(self, *, most: int = sys.maxsize) -> None:
@@ -21,11 +21,11 @@ class Checks:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more violations are kept."""
+        """Whether further violations are dropped."""
         return len(self._violations) >= self._most
 
     def take(self, parse: Callable[..., T], field: str, given: T, **limits: object) -> T:
-        """Return the parsed value; the value as it was given if it is wrong, until `finish` says so."""
+        """Return the parsed value; a wrong value is returned as given, and `finish` raises its error."""
         try:
             return parse(field, given, **limits)
         except errors.InvalidField as error:
@@ -37,10 +37,10 @@ class Checks:
         self.note(errors.InvalidField.of(field, description))
 
     def note(self, error: errors.InvalidField) -> None:
-        """Note what an error says."""
+        """Note the violations of an error."""
         self._violations.extend(error.violations[: self._most - len(self._violations)])
 
     def finish(self) -> None:
-        """Raise `errors.InvalidField` if anything was wrong."""
+        """Raise `errors.InvalidField` if there are violations."""
         if self._violations:
             raise errors.InvalidField(self._violations)

@@ -1,6 +1,6 @@
-"""Reads a JSON object that has a fixed set of members, and notes all that is wrong with it.
+"""Reads a JSON object with a fixed set of members, and notes all faults.
 
-What is missing or wrong reads as its default, so that reading goes on, and its author hears of every mistake at once.
+A missing or wrong member has its default, so that reading goes on and the author sees all faults at once.
 """
 
 import difflib
@@ -22,7 +22,7 @@ _LISTED_NAMES = 15
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Ask whether one of the known names was meant, or list them."""
+    """Return a question with the most similar known name, or the list of known names."""
     longer = [other for other in known if name and other.startswith(name)]
     if near := longer[:1] or difflib.get_close_matches(name[:_NEAR_CHARACTERS], known[:_NEAR_NAMES], n=1):
         return f"did you mean {near[0]}?"
@@ -32,9 +32,9 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 class ClosedObject:
-    """An object of which every member is known by name. A member that is null counts as wrong, not as missing.
+    """An object whose members all have known names. A member that is null counts as wrong, not as missing.
 
-    `hints` say what to do about names that are written often though they are none.
+    `hints` say what to do about wrong names that people often write.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class ClosedObject:
         return name in self._members
 
     def path(self, name: str) -> str:
-        """Give the path of a member."""
+        """Return the path of a member."""
         return parse.child(self.field, name)
 
     def refuse(self, path: str, needed: str, given: JsonValue, *, if_text: str = "", if_scalar: str = "") -> None:
-        """Note that something else was needed, with what helps against the usual reason."""
+        """Note that a value of another type was needed, with advice for the usual mistakes."""
         match given:
             case None:
                 hint = "leave it out where there is none"
@@ -80,16 +80,16 @@ class ClosedObject:
         self.checks.refuse(path, f"{found}; {hint}" if hint else found)
 
     def demand(self, name: str) -> None:
-        """Note it if a member is missing."""
+        """Note if a member is missing."""
         if self.is_object and name not in self._members:
             self.checks.refuse(self.path(name), "must be given")
 
     def value(self, name: str, default: JsonValue = None) -> JsonValue:
-        """Return a member as it is."""
+        """Return a member without checks."""
         return self._members.get(name, default)
 
     def text(self, name: str, parse_text: Parse, *, default: str = "", is_required: bool = False) -> str:
-        """Return a text, as its parser gives it."""
+        """Return a text, as its parser returns it."""
         if is_required:
             self.demand(name)
         if name not in self._members:
@@ -97,11 +97,11 @@ class ClosedObject:
         return self._text(self.path(name), self._members[name], parse_text) or default
 
     def texts(self, name: str, parse_text: Parse, *, most: int) -> tuple[str, ...]:
-        """Return a list of texts, at most so many; none where it is missing."""
+        """Return a list of at most `most` texts; empty if the member is missing."""
         return tuple(self._text(path, item, parse_text) for path, item in self.items(name, most=most))
 
     def choice(self, name: str, choices: type[E], *, default: E) -> E:
-        """Return a text that is one of some words."""
+        """Return a text that is one of the choices."""
         given = self._members.get(name, str(default))
         if isinstance(given, str) and given in set(choices):
             return choices(given)
@@ -117,13 +117,13 @@ class ClosedObject:
         return default
 
     def integer(self, name: str, *, low: int, high: int) -> int | None:
-        """Return a whole number from `low` to `high`; None where it is missing."""
+        """Return a whole number from `low` to `high`; None if it is missing."""
         if name not in self._members:
             return None
         return self.integer_at(self.path(name), self._members[name], low=low, high=high)
 
     def integer_at(self, path: str, given: JsonValue, *, low: int, high: int) -> int | None:
-        """Return a whole number that stands within a member; None where it is wrong."""
+        """Return a whole number within a member; None if it is wrong."""
         if isinstance(given, bool) or not isinstance(given, int):
             self.refuse(path, f"a whole number from {low:,} to {high:,}", given, if_text="write it without quotes")
             return None
@@ -133,7 +133,7 @@ class ClosedObject:
         return given
 
     def object(self, name: str) -> JsonObject:
-        """Return an object whatever its members are; an empty one where it is missing."""
+        """Return an object with any members; an empty one if it is missing."""
         given = self._members.get(name, {})
         if isinstance(given, dict):
             return given
@@ -141,7 +141,7 @@ class ClosedObject:
         return {}
 
     def items(self, name: str, *, most: int) -> Iterator[tuple[str, JsonValue]]:
-        """Iterate over a list, with the path of each item; nothing where it is missing, or longer than allowed."""
+        """Yield the items of a list with their paths; nothing if the list is missing or too long."""
         given = self._members.get(name, [])
         if not isinstance(given, list):
             self.refuse(self.path(name), "a list", given)
@@ -151,11 +151,11 @@ class ClosedObject:
             yield from ((parse.child(self.path(name), index), item) for index, item in enumerate(given))
 
     def inner(self, name: str, known: Sequence[str]) -> "ClosedObject":
-        """Return a member that is a closed object itself; one without members where it is missing."""
+        """Return a member that is a closed object itself; one without members if it is missing."""
         return ClosedObject(self.checks, self.path(name), self._members.get(name, {}), known)
 
     def members(self, name: str, parse_key: Parse) -> Iterator[tuple[str, str, JsonValue]]:
-        """Iterate over the members of an object whose keys its author chose: the path, the key, the value.
+        """Yield the path, the key and the value of each member of an object with keys of the author's choice.
 
         A key that its parser refuses is noted, and its member left out.
         """
@@ -169,7 +169,7 @@ class ClosedObject:
                 yield path, key, value
 
     def texts_by_key(self, name: str, parse_key: Parse, parse_text: Parse) -> dict[str, str]:
-        """Return an object of texts, whose keys its author chose."""
+        """Return an object of texts, with keys of the author's choice."""
         return {key: self._text(path, value, parse_text) for path, key, value in self.members(name, parse_key)}
 
     def _text(self, path: str, given: JsonValue, parse_text: Parse) -> str:

@@ -1,10 +1,8 @@
-"""Strict JSON: what goes in can be stored in PostgreSQL's jsonb and comes out with the same meaning.
+"""Strict JSON: each accepted text can be stored in PostgreSQL's jsonb and keeps its meaning.
 
-Integers are `int`; every other number is a `decimal.Decimal`, which keeps the digits as they were written (`1.10`
-stays `1.10`) where a double would round them. `dump_json` writes both exactly; `json.dumps` refuses a Decimal, which is
-better than rounding it in silence.
-
-Errors name the line and column where the text is not JSON, and the path of the value where it is JSON that is refused.
+Integers are `int`; every other number is a `decimal.Decimal`, which keeps the digits as they were written (`1.10` stays
+`1.10`) where a double would round them. `dump_json` writes both exactly; `json.dumps` refuses a Decimal. Errors name
+the line and column if the text is not JSON, and the path of the value if its JSON is refused.
 """
 
 import collections
@@ -26,14 +24,14 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 MAX_DOCUMENT_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 MAX_NUMBER_CHARACTERS = 64
-# The database writes out the zeros of 1e308 and of 5e-324, and what it has written may be read again.
+# The database writes out all zeros of 1e308 and 5e-324, and its output must be accepted again.
 MAX_WRITTEN_CHARACTERS = 400
 MAX_VIOLATIONS = 20
 
 _TOO_DEEP = "is nested deeper than {} levels"
 _BEYOND = "the number {} is beyond what a double can hold, which is 1.797e308 at most"
 
-# The string part is possessive, so that a text full of quotes costs one pass and not one for each quote.
+# The string part is possessive, so that a text full of quotes takes one pass and not one for each quote.
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _HARMFUL = re.compile("[\x00\ud800-\udfff]")
@@ -73,9 +71,9 @@ def parse_json_object(field: str, text: str | bytes, *, max_bytes: int = MAX_DOC
 def check_json(
     field: str, value: object, *, max_bytes: int = MAX_DOCUMENT_BYTES, max_depth: int = MAX_DEPTH
 ) -> JsonValue:
-    """Return a value that was built elsewhere as `parse_json` returns it, and refuse what that refuses in its text.
+    """Return a value that was built elsewhere as `parse_json` returns it, with the same checks.
 
-    What becomes a part of another document may nest less deeply.
+    `max_depth` is smaller for a value that becomes part of another document.
     """
     try:
         violations = tuple(itertools.islice(_find_refused(field, value), MAX_VIOLATIONS))
@@ -104,7 +102,7 @@ def dump_json(document: object) -> str:
 
 
 def is_too_long(number: str) -> bool:
-    """Tell whether the text of a number is longer than is taken; zeros at its ends do not count, up to a limit."""
+    """Return whether the text of a number is too long; zeros at its ends do not count, up to a limit."""
     if len(number) <= MAX_NUMBER_CHARACTERS:
         return False
     digits = number.lstrip("-").replace(".", "", 1)
@@ -112,19 +110,19 @@ def is_too_long(number: str) -> bool:
 
 
 def is_same(first: JsonValue, second: JsonValue) -> bool:
-    """Tell whether two values mean the same, whatever the order of keys and the spelling of numbers."""
+    """Return whether two values have the same meaning, whatever the order of keys and the spelling of numbers."""
     match first, second:
         case dict(), dict():
             return first.keys() == second.keys() and all(is_same(value, second[key]) for key, value in first.items())
         case list(), list():
             return len(first) == len(second) and all(map(is_same, first, second))
         case _:
-            # True equals 1 for Python.
+            # In Python True equals 1.
             return isinstance(first, bool) is isinstance(second, bool) and first == second
 
 
 def describe(document: object) -> str:
-    """Name the JSON type of a value for a message, with its article."""
+    """Return the JSON type of a value for a message, with its article."""
     match document:
         case None:
             return "null"
@@ -158,13 +156,13 @@ def _decode(field: str, text: str | bytes, max_bytes: int) -> str:
 
 
 def _check_depth(field: str, source: str) -> None:
-    """Refuse deep nesting before the recursive parser sees it."""
+    """Refuse deep nesting before the recursive parser reads the text."""
     if (offset := _find_depth(source, MAX_DEPTH)) is not None:
         raise errors.InvalidField.of(field, f"{_place(source, offset)}: {_TOO_DEEP.format(MAX_DEPTH)}")
 
 
 def _find_depth(source: str, max_depth: int) -> int | None:
-    """Find where a JSON text goes deeper than is allowed."""
+    """Return the offset at which a JSON text is nested too deeply, None if it is not."""
     depth = 0
     for found in _STRING_OR_BRACKET.finditer(source):
         match found[0]:
@@ -184,7 +182,7 @@ def _place(source: str, offset: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """Stands in the tree for a value that is JSON but is refused, until its path can be told."""
+    """Stands in the tree for a value that is refused, until its path is known."""
 
     description: str
 
@@ -262,7 +260,7 @@ def _find_harmful(field: str, what: str, text: str) -> Iterator[errors.Violation
 
 
 def _find_mistake_of_zero(text: str) -> str:
-    """Say why a number that a double takes for zero is refused; empty where it is not."""
+    """Return why a number that a double rounds to zero is refused; "" if it is not."""
     mantissa, _, exponent = text.lower().partition("e")
     if _DIGIT_BUT_ZERO.search(mantissa):
         return f"the number {text} is beyond what a double can hold, which is 5e-324 at least"

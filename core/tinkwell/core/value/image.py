@@ -23,30 +23,30 @@ _BARE_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def parse_image(field: str, text: str) -> str:
-    """Check a reference to an image; it comes back as it was written."""
+    """Check a reference to an image, and return it unchanged."""
     if description := _find_mistake(text):
         raise errors.InvalidField.of(field, f"{parse.show(text)} is not an image: {description}")
     return text
 
 
 def host_of(image: str) -> str:
-    """Return the registry that a name names, empty where it names none."""
+    """Return the registry in a name, "" if the name has none."""
     first, slash, _ = image.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else ""
 
 
 def registry_of(image: str) -> str:
-    """Return the registry that an image is pulled from."""
+    """Return the registry from which an image is pulled."""
     return host_of(image) or DOCKER_HUB
 
 
 def qualified(image: str, prefix: str) -> str:
-    """Put the operator's registry before a name that names none."""
+    """Put the operator's registry in front of a name without one."""
     return f"{prefix}/{image}" if prefix and not host_of(image) else image
 
 
 def _find_mistake(text: str) -> str:
-    """Say what is wrong with a reference; empty when nothing is."""
+    """Return what is wrong with a reference; "" if it is right."""
     if not text:
         return "it is empty; write it as quay.io/project/image:v1"
     if len(text) > MAX_CHARACTERS:
@@ -69,12 +69,12 @@ def _find_mistake(text: str) -> str:
 def _find_name_mistake(name: str) -> str:
     domain, components = _split_domain(name)
     if domain and not _DOMAIN.fullmatch(domain):
-        return "what stands before the first / is not the host of a registry"
+        return "the part before the first / is not the host of a registry"
     for component in components:
         if not _COMPONENT.fullmatch(component):
-            # A part of the reference is not shown by itself: it may be a part of a secret.
+            # The reference is shown as a whole, because masking may miss a part of a secret.
             return (
-                "a part of its name has what none may have; use lower-case letters and digits, joined by a dot, one "
+                "a part of its name has a wrong character; use lower-case letters and digits, joined by a dot, one "
                 "or two underscores, or dashes"
             )
     if len("/".join([domain or DOCKER_HUB, *components])) > MAX_NAME_CHARACTERS:
@@ -83,7 +83,7 @@ def _find_name_mistake(name: str) -> str:
 
 
 def _split_domain(name: str) -> tuple[str, list[str]]:
-    """Split a name into its domain (empty where Docker's own is meant) and its components, `library` included."""
+    """Split a name into its domain ("" for Docker's default) and its components, `library` included."""
     domain = host_of(name)
     components = name.removeprefix(f"{domain}/").split("/") if domain else name.split("/")
     return domain, components if len(components) > 1 or domain else ["library", *components]

@@ -1,6 +1,6 @@
 """Objects of Kubernetes (`apiVersion`, `kind`, `metadata`, `spec`), as Tinkerbell's files have been since its v0.6.
 
-Hardware and templates of `tinkerbell.org/v1alpha1` are read; all else is refused by a sentence that says what to do.
+Hardware and templates of `tinkerbell.org/v1alpha1` are read; for other objects the error says what to do.
 """
 
 import re
@@ -14,7 +14,7 @@ VERSION = "tinkerbell.org/v1alpha1"
 
 _COMMANDS = {"Hardware": "tinkwell hardware push FILE", "Template": "tinkwell template create FILE"}
 _OUT = "take it out of the file"
-# By the group of the API; those of Kubernetes itself have none.
+# By API group; Kubernetes' own group is "".
 _PLACELESS = {
     "bmc.tinkerbell.org": f"Tinkwell does not manage the controllers of machines; {_OUT}",
     "infrastructure.cluster.x-k8s.io": f"Tinkwell knows no clusters; {_OUT}",
@@ -24,12 +24,12 @@ _PLACEHOLDER = re.compile(r"\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*\}\}")
 
 
 def is_object(value: JsonValue) -> bool:
-    """Tell whether a value is meant as an object of Kubernetes. No document of Tinkwell has these keys."""
+    """Return whether a value is an object of Kubernetes. No document of Tinkwell has these keys."""
     return isinstance(value, dict) and ("apiVersion" in value or "kind" in value)
 
 
 def items(value: JsonValue) -> list[JsonValue] | None:
-    """Give the items of a list such as `kubectl get hardware -o yaml` prints; None for what is no such list."""
+    """Return the items of a list such as `kubectl get hardware -o yaml` prints; None for other values."""
     if not isinstance(value, dict) or not str(value.get("kind")).endswith("List"):
         return None
     found = value.get("items")
@@ -37,18 +37,18 @@ def items(value: JsonValue) -> list[JsonValue] | None:
 
 
 def check_kind(value: JsonObject, kind: str) -> None:
-    """Refuse an object of another kind than `Hardware` or `Template`, or of another version of it."""
+    """Refuse an object of another kind or another version than Tinkwell reads."""
     found, version = (_text(value, name) for name in ("kind", "apiVersion"))
     if found != kind or _group(version) != _group(VERSION):
         raise errors.InvalidField.of("kind", _refusal(found, version, value))
     if version != VERSION:
         raise errors.InvalidField.of(
-            "apiVersion", f"is {version}, of which nothing is read yet; write the {kind.lower()} as {VERSION} has it"
+            "apiVersion", f"is {version}, which is not supported; write the {kind.lower()} as {VERSION} has it"
         )
 
 
 def part(value: JsonObject, path: str) -> JsonObject:
-    """Give the object at a path such as `spec` or `spec.metadata`, empty where there is none or null."""
+    """Return the object at a path such as `spec` or `spec.metadata`, empty if it is missing or null."""
     found: JsonValue = value
     for index, name in enumerate(path.split(".")):
         found = found.get(name) if isinstance(found, dict) else None
@@ -62,7 +62,7 @@ def part(value: JsonObject, path: str) -> JsonObject:
 
 
 def name_of(value: JsonObject) -> str:
-    """Give the name of an object."""
+    """Return the name of an object."""
     name = part(value, "metadata").get("name")
     if not isinstance(name, str) or not name:
         raise errors.InvalidField.of("metadata.name", "is missing; give the object a name")
@@ -72,7 +72,7 @@ def name_of(value: JsonObject) -> str:
 
 
 def placeholder(text: str) -> str:
-    """Say what to do about a text that is still to be filled in, such as `$TINKERBELL_CLIENT_MAC`; empty for others."""
+    """Return what to do about a placeholder such as `$TINKERBELL_CLIENT_MAC`; "" for other texts."""
     if not _PLACEHOLDER.fullmatch(text):
         return ""
     return f"is the placeholder {parse.excerpt(text)}; fill it in before the file is read, such as with envsubst"
@@ -96,13 +96,13 @@ def _refusal(kind: str, version: str, value: JsonObject) -> str:
     if ours and kind == "Workflow":
         return f"is Workflow; workflows are made by a command, not by a file: {' '.join(_workflow(value))}"
     if ours and kind == "WorkflowRuleSet":
-        return "is WorkflowRuleSet; write what is to happen by itself as rules for tinkwell automation"
+        return "is WorkflowRuleSet; write its rules as rules for tinkwell automation"
     named = f"is {parse.excerpt(kind)} of {parse.excerpt(version)}"
     return f"{named}; {_PLACELESS.get(_group(version), f'Tinkwell has no place for such objects; {_OUT}')}"
 
 
 def _workflow(value: JsonObject) -> Iterator[str]:
-    """Give the words of the command that makes a workflow as an object describes it, as far as these are plain."""
+    """Yield the words of the command that makes the workflow of an object, as far as its values are simple."""
     spec = value.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     yield "tinkwell workflow create --template"

@@ -1,6 +1,6 @@
 """Who may change a folder that a process keeps its files in.
 
-Whoever may put a link there leads the process to files elsewhere, with the rights of its account.
+An account that can put a link into the folder can redirect the process to other files, with the process's rights.
 """
 
 import stat
@@ -9,9 +9,9 @@ _ROOT = 0
 
 
 def fault(*, owner: int, mode: int, account: int) -> str:
-    """Return why a folder is not safe for an account's files, as a sentence's end; empty where it is.
+    """Return why a folder is not safe for an account's files, as the end of a sentence; "" if it is safe.
 
-    `owner` and `account` are numbers of accounts, `mode` is as `stat` tells it. Root may change all folders anyway.
+    `owner` and `account` are account numbers, `mode` is as in `stat`. Root may change all folders anyway.
     """
     if owner not in (account, _ROOT):
         return f"it belongs to another account, {owner}: choose one of your own, or be that account"

@@ -1,6 +1,6 @@
-"""The small values that requests are made of: ids, addresses, names and texts.
+"""The small values in requests: ids, addresses, names and texts.
 
-Every `parse_*` function takes the path of the field it looks at, returns the value in its one normal form, and raises
+Every `parse_*` function takes the path of the field, returns the value in its normal form, and raises
 `errors.InvalidField` that says what is wrong with the field and what to write instead.
 """
 
@@ -10,12 +10,6 @@ from typing import NewType
 
 from tinkwell.core import errors
 
-HardwareId = NewType("HardwareId", str)
-TemplateId = NewType("TemplateId", str)
-WorkflowId = NewType("WorkflowId", str)
-ActionId = NewType("ActionId", str)
-EventId = NewType("EventId", str)
-HistoryId = NewType("HistoryId", str)
 Revision = NewType("Revision", int)
 
 MAX_NAME_BYTES = 199
@@ -30,14 +24,14 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _PART = re.compile(r"[\w-]{1,100}")
 _EVENT_NAME = re.compile(r"[a-z0-9_]+(?:\.[a-z0-9_]+)+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# U+2028 and U+2029 break lines in many programs, so that they can fake a second line as a control character can.
+# Many programs break lines at U+2028 and U+2029, so these can fake a second line like a control character.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MULTILINE_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SHOWN_CHARACTERS = 60
 
 
 def show(text: str) -> str:
-    """Quote a text for a message: shortened, with everything that does not print escaped."""
+    """Quote a text for a message: shortened, with unprintable characters escaped."""
     shown = "".join('\\"' if character == '"' else _escape(character) for character in text[:_SHOWN_CHARACTERS])
     return f'"{shown}…"' if len(text) > _SHOWN_CHARACTERS else f'"{shown}"'
 
@@ -49,7 +43,7 @@ def excerpt(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape everything that does not print, so that a message can hold the text."""
+    """Escape unprintable characters, so that a message can contain the text."""
     return "".join(map(_escape, text))
 
 
@@ -63,7 +57,7 @@ def child(field: str, part: str | int) -> str:
 
 
 def parse_uuid(field: str, text: str) -> str:
-    """Parse a UUID in its 36-character form; it comes back in lower case."""
+    """Parse a UUID in its 36-character form; returns it in lower case."""
     if not _UUID.fullmatch(text):
         raise errors.InvalidField.of(
             field, f"{show(text)} is not a UUID; write it as 5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a11"
@@ -72,9 +66,9 @@ def parse_uuid(field: str, text: str) -> str:
 
 
 def parse_mac(field: str, text: str) -> str:
-    """Parse a 48-bit MAC address with colons, dashes or dots (`0050.56c0.0001`); it comes back as `00:50:…`.
+    """Parse a 48-bit MAC address with colons, dashes or dots (`0050.56c0.0001`); returns `00:50:…`.
 
-    Every 48 bits are allowed: files in use hold all zeros and multicast addresses where nothing is known yet.
+    All addresses are allowed: existing files have zeros or multicast addresses for unknown ones.
     """
     if not _MAC.fullmatch(text):
         raise errors.InvalidField.of(field, f"{show(text)} is not a MAC address; write it as 52:54:00:10:00:03")
@@ -83,7 +77,7 @@ def parse_mac(field: str, text: str) -> str:
 
 
 def parse_ip(field: str, text: str) -> str:
-    """Parse an IPv4 or IPv6 address without a zone; it comes back in its shortest form, `::ffff:192.0.2.1` as IPv4."""
+    """Parse an IPv4 or IPv6 address without a zone; returns its shortest form, `::ffff:192.0.2.1` as IPv4."""
     address = _ip_address(text)
     if address is None or "%" in text:
         raise errors.InvalidField.of(
@@ -95,7 +89,7 @@ def parse_ip(field: str, text: str) -> str:
 
 
 def parse_netmask(field: str, text: str) -> str:
-    """Parse a netmask written as an address (`255.255.255.0`, `ffff:ffff:ffff:ffff::`), ones first."""
+    """Parse a netmask in the form of an address (`255.255.255.0`, `ffff:ffff:ffff:ffff::`), ones first."""
     mask = None if "%" in text else _ip_address(text)
     if mask is not None:
         bits = format(int(mask), f"0{mask.max_prefixlen}b")
@@ -105,9 +99,9 @@ def parse_netmask(field: str, text: str) -> str:
 
 
 def parse_text(field: str, text: str, *, max_bytes: int, allow_empty: bool = False, multiline: bool = False) -> str:
-    """Refuse a text that is too long, or holds what does harm in databases, logs and terminals.
+    """Check the length of a text, and refuse characters that are harmful in databases, logs and terminals.
 
-    Control characters and lone surrogates are refused; line ends and tabs are allowed where `multiline` says so.
+    Control characters and lone surrogates are refused; `multiline` allows line ends and tabs.
     """
     if not text and not allow_empty:
         raise errors.InvalidField.of(field, "must not be empty")

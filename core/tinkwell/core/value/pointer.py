@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901): texts that name a place in a document, such as `/users/0/password`; empty for all of it.
+"""JSON pointers (RFC 6901): texts for a place in a document, such as `/users/0/password`; "" is the whole document.
 
 Within the program a place is a tuple of parts. A part is a key of an object, or an index of a list in digits.
 """
@@ -25,5 +25,5 @@ def parse_pointer(field: str, text: str) -> tuple[str, ...]:
 
 
 def write_pointer(parts: Iterable[str]) -> str:
-    """Return the text that names a place."""
+    """Return the text of a place."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

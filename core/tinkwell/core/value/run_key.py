@@ -1,4 +1,4 @@
-"""Who a run is: of which kind, whose, which part of that, and which attempt at it."""
+"""The identity of a run: its kind, its owner, the action or step, and the attempt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,13 +6,11 @@ from enum import StrEnum
 
 
 class RunKind(StrEnum):
-    """What a run is a part of."""
-
     WORKFLOW = "workflow"
     RELEASE = "release"
 
 
-# What owner and run are called, in labels and in lines of the log.
+# The names of owner and run, in labels and in log lines.
 WORDS: Mapping[RunKind, tuple[str, str]] = {
     RunKind.WORKFLOW: ("workflow", "action"),
     RunKind.RELEASE: ("release", "step"),
@@ -21,11 +19,10 @@ WORDS: Mapping[RunKind, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class RunKey:
-    """The identity of one run: an attempt at an action of a workflow or at a step of a release, or a hook after it.
+    """The identity of one run: an attempt at an action of a workflow or at a step of a release, or its hook.
 
-    `owner` is the id of the workflow or release, `run` that of the action or step; the latter is enough to tell it from
-    all others. At most one run in the world ever carries a key. `hook` is the name of what follows on the attempt,
-    empty for the attempt itself.
+    `owner` is the id of the workflow or release, `run` the id of the action or step, which is unique by itself. At most
+    one run ever has a key. `hook` is the name of the hook that follows the attempt, "" for the attempt itself.
     """
 
     kind: RunKind
@@ -36,5 +33,5 @@ class RunKey:
 
     @property
     def main(self) -> "RunKey":
-        """The attempt that a hook follows on; an attempt's own key is returned as it is."""
+        """The key of the attempt that a hook follows; an attempt's own key is returned as it is."""
         return replace(self, hook="") if self.hook else self

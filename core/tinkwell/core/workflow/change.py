@@ -1,4 +1,4 @@
-"""What the rules for workflows say: the steps of a change, and why a workflow has ended (see `transition`)."""
+"""The results of the workflow rules: the steps of a change, and why a workflow has ended (see `transition`)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,11 +11,11 @@ from tinkwell.core.workflow import deadline, retry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """What the rules need of an action.
+    """The facts about an action that the rules need.
 
-    `remaining_seconds` is the time left to a running one's own timeout, whatever the workflow's is; None without one.
-    After its deadline its worker has `grace_seconds` to say how it ended. What runs under a lease that is over is lost,
-    unless it reboots its machine: then its deadline says when that took too long.
+    `remaining_seconds` is the time left to a running action's own timeout, without regard to the workflow's; None
+    without a timeout. After its deadline its worker has `grace_seconds` to report how it ended. An action that runs
+    under an expired lease is lost, unless it reboots its machine: then only its deadline ends it.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Action:
 
     @property
     def title(self) -> str:
-        """The action as messages call it."""
+        """The action's name in messages."""
         return f"action {self.name} of task {self.task_name}"
 
 
@@ -53,7 +53,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What recovers a workflow that has ended: another one, made of a template, or the reason why there is none."""
+    """What recovers a workflow that has ended: a new workflow made from a template, or the reason why there is none."""
 
     template: str
     workflow_id: str = ""
@@ -68,7 +68,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a workflow ended without success, and during which action, if one was running; and what recovers it."""
+    """Why a workflow ended without success, the action that was running (if any), and what recovers the workflow."""
 
     reason: Reason
     message: str
@@ -77,7 +77,7 @@ class Cause:
     recovery: Recovery | None = None
 
     def as_document(self) -> document.JsonObject:
-        """Return the JSON object that events and answers carry; `next` holds what may run after this end."""
+        """Return the JSON object for events and answers; `next` describes the recovery."""
         built: document.JsonObject = {"reason": str(self.reason), "message": self.message}
         if self.action is not None:
             built |= {
@@ -97,12 +97,12 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class StartWorkflow:
-    """The workflow begins to run, and its deadline is set."""
+    """The workflow becomes RUNNING, and its deadline is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartAction:
-    """An attempt at an action begins; its deadline is so many seconds away, None without one."""
+    """An attempt at an action begins; its deadline is `deadline_seconds` away, None without one."""
 
     action_id: str
     attempt: int
@@ -122,7 +122,7 @@ class EndAction:
 
 @dataclass(frozen=True, slots=True)
 class RetryAction:
-    """An attempt ends without success, as `state`, and the action waits so many seconds for the next one."""
+    """An attempt ends without success, as `state`; the next attempt is due in `delay_seconds`."""
 
     action_id: str
     state: State
@@ -133,7 +133,7 @@ class RetryAction:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceWorkflow:
-    """An action has succeeded and another one remains."""
+    """An action has succeeded, and at least one action remains."""
 
     completed_actions: int
 
@@ -142,7 +142,7 @@ class AdvanceWorkflow:
 class EndWorkflow:
     """The workflow reaches a final state; without success it has a cause.
 
-    `recovery_template` names the template of the workflow that is to recover it; empty for none.
+    `recovery_template` names the template of the workflow that is to recover it; "" for none.
     """
 
     state: State
@@ -156,9 +156,9 @@ Step: TypeAlias = StartWorkflow | StartAction | EndAction | RetryAction | Advanc
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Steps in the order in which they must be written; none when there is nothing to change.
+    """Steps in the order in which they must be written; empty if nothing changes.
 
-    `attempt` is the one that a report counted for.
+    `attempt` is the attempt that the report was about.
     """
 
     steps: tuple[Step, ...] = ()

@@ -1,26 +1,26 @@
-"""What is to be done about a workflow, here and now: a pure rule from what is known to commands.
+"""Decides what a provisioner does next about a workflow: a pure function from a view to commands.
 
 Theory of operation. A caller reads a workflow, says which workers it serves and which runs it has, and obeys the
-commands. It asks again after every change and from time to time; asking twice with the same answers gives the same
-commands, and a command that was obeyed is not given again, because the run is then among those it has.
+commands. It asks again after every change and from time to time. Asking twice with the same facts gives the same
+commands. A command that was obeyed is not given again, because its run is then among the caller's runs.
 
     first action that has not succeeded      its worker is served here             otherwise
     PENDING                                  StartAction with the next attempt     Wait
     PENDING, and a machine is busy           Wait                                  Wait
-    PENDING, its next attempt is not due     Wait so long                          Wait
+    PENDING, its next attempt is not due     Wait until it is due                  Wait
     RUNNING, a run of it is watched here     Wait                                  Wait
     RUNNING, no run of it is watched here    AdoptAction                           Wait
     FAILED, TIMEOUT, CANCELLED, or none      nothing: the workflow is over         nothing
 
-Several may serve a machine, each with a lease. What one that lives holds is left to it: Wait. What a dead one held is
-adopted where its run is, and is otherwise left for lost. Where a workflow has ended without its owner's report, the
-owner releases the machines once nothing of it is left here.
+Several provisioners may serve a machine, each with a lease. A machine whose holder lives is left to that holder: Wait.
+If the holder is dead, its action is adopted if the action's run is here, and is otherwise left to be judged as lost.
+If a workflow has ended without a report of its owner, the owner releases the machines once no run of it is left here.
 
-Before that, every run that is here and should not be is stopped. The run of an attempt whose end calls for a hook is
-none of those: it says that the hook is not done, and RunHook is the command. It is the hook that removes it, so a hook
-whose attempt is gone is done, and is stopped. So is one that would begin only after its machine was let go, on which
-another workflow may run by now. A view may be older than a run, never the other way
-round, so a run that is ahead of the view is left alone.
+Before these commands come those that stop each run that should not go on. One kind of run of an ended action is kept:
+that of an attempt whose end calls for a hook. Such a run marks that the hook is not done, and the command is RunHook.
+The hook removes the run, so a hook without its attempt's run is done, and is stopped. A hook that would begin only
+after its machine was released is stopped too, because another workflow may run there. A view may be older than a run,
+but never newer, so a run that is ahead of the view is left alone.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -35,10 +35,10 @@ from tinkwell.core.workflow.hook import Hook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionView:
-    """What is known of an action. `remaining_seconds` is None where a running action has no deadline.
+    """The caller's knowledge of an action. `remaining_seconds` is None if a running action has no deadline.
 
-    `wait_seconds` is the time until a pending action's next attempt is due, None where it is. `hook` is what is to run
-    after this end of it, None where that is nothing.
+    `wait_seconds` is the time until a pending action's next attempt is due, None if it is due. `hook` is the hook that
+    follows this end of the action, None for none.
     """
 
     id: str
@@ -53,7 +53,7 @@ class ActionView:
 
 
 class Holder(StrEnum):
-    """Under whose lease a machine is held for a workflow. A machine that is held without a lease has no holder."""
+    """Whose lease holds a machine for a workflow. A machine that is held without a lease has no holder."""
 
     HERE = "here"
     ELSEWHERE = "elsewhere"
@@ -62,10 +62,10 @@ class Holder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowView:
-    """What is known of a workflow; its actions in any order.
+    """The caller's knowledge of a workflow; its actions are in any order.
 
-    It is blocked while another one runs on its machines. `holders` are those of its machines, by worker. It is owed
-    while the server counts a run of it as here, though it may be none any more.
+    It is blocked while another workflow runs on its machines. `holders` maps its workers to the holders of their
+    machines. It is owed while the server believes that a run of it is here, even if there is none.
     """
 
     id: str
@@ -77,12 +77,12 @@ class WorkflowView:
 
     @classmethod
     def deleted(cls, workflow_id: str, *, is_owed: bool = False) -> "WorkflowView":
-        """Build the view of a workflow that is not there any more."""
+        """Build the view of a workflow that is deleted."""
         return cls(id=workflow_id, state=State.CANCELLED, actions=(), is_owed=is_owed)
 
     @classmethod
     def succeeded(cls, workflow_id: str) -> "WorkflowView":
-        """Build the view of a workflow that has succeeded: so have its actions, and their owners have told it."""
+        """Build the view of a workflow that has succeeded: so have its actions, and their owners have reported it."""
         return cls(id=workflow_id, state=State.SUCCEEDED, actions=())
 
 
@@ -97,15 +97,15 @@ ALL_WORKERS = AllWorkers()
 
 
 class WaitReason(StrEnum):
-    """Why nothing is started."""
+    """Why no action is started."""
 
     NOT_SERVED = "the next action belongs to a worker that is not served here"
     RUNNING_HERE = "the action runs here"
     MACHINE_BUSY = "another workflow runs on a machine of this one"
     BACKOFF = "the next attempt is not due yet"
     STOPPING = "a run of this workflow is being stopped first"
-    HELD_ELSEWHERE = "somebody else who lives holds the machine for this workflow"
-    ABANDONED = "who ran the action is dead, and its run is not here"
+    HELD_ELSEWHERE = "another living worker holds the machine for this workflow"
+    ABANDONED = "the owner of the action is dead, and its run is not here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class StartAction:
 
 @dataclass(frozen=True, slots=True)
 class AdoptAction:
-    """The action runs by the server's account: find its run and watch it to its end, or report that it is lost."""
+    """The server says that the action runs: find its run and watch it to its end, or report that it is lost."""
 
     action: ActionView
     key: RunKey
@@ -126,7 +126,7 @@ class AdoptAction:
 
 @dataclass(frozen=True, slots=True)
 class StopAction:
-    """Kill this run and remove what is left of it."""
+    """Kill this run and remove its remains."""
 
     key: RunKey
     reason: str
@@ -134,7 +134,7 @@ class StopAction:
 
 @dataclass(frozen=True, slots=True)
 class RunHook:
-    """The action has ended: kill its run where it still runs, and run its hook, whose key this is, to its end."""
+    """The action has ended: kill its run if it still runs, then run its hook, which has this key, to its end."""
 
     action: ActionView
     key: RunKey
@@ -142,7 +142,7 @@ class RunHook:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """There is nothing to do now; the next change of the workflow may bring something, or the passing of `seconds`."""
+    """Do nothing until the workflow changes, or until `seconds` have passed."""
 
     action: ActionView
     reason: WaitReason
@@ -151,7 +151,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseMachines:
-    """Tell the server that nothing of the workflow, which is over, runs here any more."""
+    """Tell the server that no run of the workflow, which is over, is here."""
 
     workflow_id: str
 
@@ -167,11 +167,11 @@ def decide(
     leftover: Iterable[RunKey] = (),
     others: Iterable[RunKey] = (),
 ) -> list[Command]:
-    """Return what is to be done about a workflow, stops first.
+    """Return the commands for a workflow, with those that stop runs first.
 
-    `running` are the runs that are watched here. `leftover` are runs that are here but that nobody watches, such as
-    those of a dead predecessor. `others` are here, too, and left alone, because somebody else watches them or they are
-    being cleared up. Runs of other workflows among them are ignored.
+    `running` are the runs that the caller watches. `leftover` are runs that are here but not watched, such as those of
+    a dead predecessor. `others` are also here, and are left alone, because another task watches them or removes them.
+    Runs of other workflows among these are ignored.
     """
     watched = frozenset(key for key in running if key.owner == view.id)
     own = watched | {key for key in leftover if key.owner == view.id}
@@ -196,7 +196,7 @@ def _proceed(
     here: frozenset[RunKey],
     is_stopping: bool,
 ) -> Command:
-    """Say what becomes of the action whose turn it is."""
+    """Return the command for the action that is next."""
     if action.worker_id not in serves:
         return Wait(action, WaitReason.NOT_SERVED)
     if is_stopping:
@@ -208,7 +208,7 @@ def _proceed(
         return Wait(action, WaitReason.HELD_ELSEWHERE)
     if action.state is State.RUNNING:
         key = _key(view, action, action.attempt)
-        # What reboots its machine may have left nothing there: it is not lost, and has perhaps succeeded.
+        # A reboot may have removed the run of an action that reboots its machine: the action may have succeeded.
         is_lost = holder is Holder.DEAD and key not in here and not action.reboots
         return Wait(action, WaitReason.ABANDONED) if is_lost else AdoptAction(action, key)
     if action.wait_seconds is not None:
@@ -223,7 +223,7 @@ def _key(view: WorkflowView, action: ActionView, attempt: int, hook: str = "") -
 
 
 def _next_action(view: WorkflowView) -> ActionView | None:
-    """Return the first action that has not succeeded, or None when the workflow is over."""
+    """Return the first action that has not succeeded, or None if the workflow is over."""
     if view.state.is_final:
         return None
     unfinished = (a for a in sorted(view.actions, key=lambda a: a.index) if a.state is not State.SUCCEEDED)
@@ -234,7 +234,7 @@ def _next_action(view: WorkflowView) -> ActionView | None:
 def _due_hooks(
     view: WorkflowView, here: frozenset[RunKey], *, serves: Container[str], watched: frozenset[RunKey]
 ) -> list[RunHook]:
-    """Return the hooks that are to be run: those of attempts whose runs are still here."""
+    """Return the commands for hooks that are to run: those of attempts whose runs are still here."""
     due = ((a, _key(view, a, a.attempt, a.hook)) for a in view.actions if a.hook and a.worker_id in serves)
     return [
         RunHook(action, key)
@@ -244,14 +244,14 @@ def _due_hooks(
 
 
 def _is_let_go(view: WorkflowView, action: ActionView) -> bool:
-    """Say whether a workflow that is over has lost an action's machine, because nobody who lives held it for long."""
+    """Return whether a workflow that is over has lost an action's machine because its holder was dead for too long."""
     return view.state.is_final and action.worker_id not in view.holders
 
 
 def _is_for_hook(
     view: WorkflowView, action: ActionView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]
 ) -> bool:
-    """Say whether a run of an action that has ended is the hook that follows, or marks that this is not done."""
+    """Return whether a run of an ended action is its hook, or marks that the hook is not done."""
     if action.hook is None or key.attempt != action.attempt or key.hook not in ("", action.hook):
         return False
     if replace(key, hook=action.hook) in watched:
@@ -260,17 +260,17 @@ def _is_for_hook(
 
 
 def _why_stop(view: WorkflowView, key: RunKey, *, here: frozenset[RunKey], watched: frozenset[RunKey]) -> str:
-    """Say why a run must not go on; empty when it may."""
+    """Return why a run must not go on; "" if it may."""
     action = next((a for a in view.actions if a.id == key.run), None)
     if action is None:
         succeeded = view.state is State.SUCCEEDED
-        return "the workflow is SUCCEEDED" if succeeded else "the workflow does not exist any more"
+        return "the workflow is SUCCEEDED" if succeeded else "the workflow no longer exists"
     if _is_for_hook(view, action, key, here=here, watched=watched):
         return ""
     if action.state.is_final:
         return f"the action is {action.state}"
     if view.state.is_final:
         return f"the workflow is {view.state}"
-    # A PENDING action waits for the attempt after the one it counts; anything beyond is newer than the view.
+    # A PENDING action waits for attempt + 1; a run with a higher attempt is newer than the view.
     current = action.attempt if action.state is State.RUNNING else action.attempt + 1
     return f"attempt {current} has taken its place" if key.attempt < current else ""

@@ -1,4 +1,4 @@
-"""The device map that a workflow is created with, and the references to workers that come out of it."""
+"""The device map of a workflow, and the references to workers in it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ MAX_KEY_BYTES = 200
 
 
 class WorkerKind(StrEnum):
-    """By what a reference names its worker."""
+    """How a reference names its worker."""
 
     MAC = "MAC"
     IP = "IP"
@@ -37,7 +37,7 @@ def parse_devices(field: str, text: str | bytes) -> document.JsonObject:
 
 
 def parse_worker(field: str, text: str) -> Worker:
-    """Tell what a reference to a worker is: a MAC address, an IP address or a hardware id."""
+    """Parse a reference to a worker: a MAC address, an IP address or a hardware id."""
     parsers = (
         (WorkerKind.MAC, value.parse_mac),
         (WorkerKind.IP, value.parse_ip),

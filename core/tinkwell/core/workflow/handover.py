@@ -1,8 +1,9 @@
-"""When the document of a workflow may still be on its way from the worker of one action to that of the next.
+"""When the document of a workflow may still be on its way from the worker of one action to the worker of the next.
 
-Tinkerbell's worker hands a document on after it has told that its action has succeeded, and after that the next action
-may begin at once, on another machine. So whoever begins it waits a moment: until the latest version is that worker's,
-or until `SETTLING_SECONDS` have passed, since a worker whose action has changed nothing hands nothing on.
+Tinkerbell's worker sends the document after it has reported that its action succeeded. The next action may begin at
+once after that report, on another machine. So the worker of the next action waits: until the latest version of the
+document is from the earlier worker, or until `SETTLING_SECONDS` have passed, because a worker whose action changed
+nothing sends nothing.
 """
 
 import json
@@ -11,32 +12,32 @@ from typing import Protocol
 from tinkwell.core.event.kinds import State
 
 SETTLING_SECONDS = 0.5
-# What metadata say of who has handed a document on.
+# Keys of a version's metadata, which name the action that sent the document.
 WORKER, TASK, ACTION = "workerID", "taskName", "actionName"
 
 
 class Ended(Protocol):
-    """What is known of the action before."""
+    """The action that ended before."""
 
     @property
     def worker_id(self) -> str:
-        """The machine it ran on."""
+        """The worker that ran it."""
 
     @property
     def task_name(self) -> str:
-        """The task it belongs to."""
+        """The name of its task."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the action."""
 
     @property
     def state(self) -> State:
-        """How it ended."""
+        """The state in which it ended."""
 
     @property
     def exit_code(self) -> int | None:
-        """What its run ended with."""
+        """The exit code of its run, None if the worker reported none."""
 
     @property
     def reboots(self) -> bool:
@@ -44,16 +45,16 @@ class Ended(Protocol):
 
 
 def may_come(before: Ended, *, worker_id: str) -> bool:
-    """Say whether a document may still come from an action, for the next one on the machine of this worker.
+    """Return whether an action may still send a document, for the next action on the machine of `worker_id`.
 
-    Tinkerbell's worker is known by that it tells no exit code.
+    Tinkerbell's worker reports no exit code, which tells it from Tinkwell's.
     """
     is_told_so = before.state is State.SUCCEEDED and before.exit_code is None and not before.reboots
     return is_told_so and before.worker_id != worker_id
 
 
 def is_from(metadata: str | bytes, before: Ended) -> bool:
-    """Say whether a version's metadata name an action as the one that has handed it on."""
+    """Return whether a version's metadata name the action as its sender."""
     try:
         told = json.loads(metadata)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Hooks: what an action runs after it has failed or timed out, without changing how it ended."""
+"""Hooks: commands that an action runs after it has failed or timed out. They do not change the action's state."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -14,7 +14,7 @@ class Hook(StrEnum):
 
 
 def due(state: State, *, on_failure: Sequence[str], on_timeout: Sequence[str]) -> Hook | None:
-    """Return which of an action's hooks runs after this end of it, None where it has no command for that."""
+    """Return the hook that runs after this end of an action, None if the action has no command for it."""
     match state:
         case State.FAILED:
             return Hook.ON_FAILURE if on_failure else None

@@ -1,7 +1,7 @@
-"""The states of workflows and actions: who may move one to which other, and the event that this becomes.
+"""The states of workflows and actions: who may change a state into which other, and the event of each change.
 
-This is the whole of it. `tinkwell.core.workflow.transition` decides when a step is due, and takes none that is not
-here; a trigger of the database refuses all others, whoever writes; `docs/reference/states.md` shows the same tables.
+The table is complete. `tinkwell.core.workflow.transition` decides when a step is due and uses only steps of this table.
+A trigger of the database refuses all other steps, whoever writes. `docs/reference/states.md` shows the same tables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from tinkwell.core.event.kinds import EventType, State
 
 
 class Mover(StrEnum):
-    """Who moves a state."""
+    """Who changes a state."""
 
     WORKER = "a worker's report"
     USER = "a cancellation or a deletion"
@@ -22,7 +22,7 @@ class Mover(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One step that is allowed: by whom, and its event."""
+    """One allowed step: who may take it, and its event."""
 
     source: State
     target: State
@@ -42,17 +42,17 @@ WORKFLOW_RULES: Sequence[Rule] = (
 )
 ACTION_RULES: Sequence[Rule] = (
     Rule(State.PENDING, State.RUNNING, (Mover.WORKER,), EventType.ACTION_STARTED),
-    # Whatever ends a workflow without success cancels the actions that have not run.
+    # Every end of a workflow without success cancels the actions that have not run.
     Rule(State.PENDING, State.CANCELLED, _ALL, EventType.ACTION_CANCELLED),
     Rule(State.RUNNING, State.SUCCEEDED, (Mover.WORKER,), EventType.ACTION_SUCCEEDED),
     Rule(State.RUNNING, State.FAILED, (Mover.WORKER, Mover.LEASE), EventType.ACTION_FAILED),
     Rule(State.RUNNING, State.TIMEOUT, (Mover.WORKER, Mover.CLOCK), EventType.ACTION_TIMEOUT),
     Rule(State.RUNNING, State.CANCELLED, (Mover.USER,), EventType.ACTION_CANCELLED),
-    # The attempt ended without success, and another one is left.
+    # The attempt ended without success, and the action has attempts left.
     Rule(State.RUNNING, State.PENDING, (Mover.WORKER, Mover.CLOCK, Mover.LEASE), EventType.ACTION_RETRYING),
 )
 
 
 def targets(rules: Sequence[Rule]) -> Mapping[State, frozenset[State]]:
-    """Return the states that may follow each state; none may follow a final one."""
+    """Return the states that may follow each state; a final state has none."""
     return {state: frozenset(rule.target for rule in rules if rule.source is state) for state in State}

@@ -1,15 +1,15 @@
-"""Which workflows are past their time and may be forgotten: pure, from what a look at them shows.
+"""Decides which workflows are old enough to be deleted for good: pure functions of what was read about them.
 
-A workflow ends when it is finished or deleted, whichever came first. It is past its time when that was long enough ago,
-by the database's clock. It is kept all the same
+A workflow ends when it is finished or deleted, whichever came first. It may be deleted once its end is old enough, by
+the database's clock. It is kept nevertheless
 
-* while it is unfinished: what is neither deleted nor in a final state,
-* while somebody alive holds one of its machines, for something of it may still be there,
-* while one that recovers it is kept: a chain of recoveries uses no template twice, and who is to recover the last one
-  asks all of them for theirs.
+* while it is unfinished: neither deleted nor in a final state,
+* while a living owner holds one of its machines, because a run of it may still be there,
+* while a workflow that recovers it is kept: a chain of recoveries uses each template once, so the recovery of the last
+  workflow reads the templates of all workflows in the chain.
 
-So a chain is forgotten from its last workflow on. One that was put into a final state by hand, without a moment of its
-end, is kept until it is deleted.
+So a chain is deleted from its last workflow on. A workflow that was put into a final state by hand, without the time
+of its end, is kept until a user deletes it.
 """
 
 import dataclasses
@@ -21,10 +21,10 @@ from tinkwell.core.event.kinds import State
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What a look at a workflow shows.
+    """The facts about a workflow that decide whether it is kept.
 
-    `rows` is how many it and its actions are, `recovers` the id of the one that it recovers, empty for none, and
-    `recovered_by` has the ids of the workflows that are there to recover it, deleted ones among them.
+    `rows` is the number of rows of the workflow and its actions. `recovers` is the id of the workflow that it recovers,
+    "" for none. `recovered_by` has the ids of the stored workflows that recover it, deleted ones included.
     """
 
     id: str
@@ -38,21 +38,22 @@ class Candidate:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether something may still become of it."""
+        """Whether the workflow may still change its state."""
         return self.deleted_at is None and not self.state.is_final
 
     @property
     def ended_at(self) -> datetime.datetime | None:
-        """When it was finished or deleted; None where nobody has written it down."""
+        """When it was finished or deleted, whichever came first; None if neither time is stored."""
         return min((moment for moment in (self.finished_at, self.deleted_at) if moment is not None), default=None)
 
 
 def forgettable(
     candidates: Iterable[Candidate], *, ended_before: datetime.datetime, gone: Iterable[str] = ()
 ) -> list[Candidate]:
-    """Return those that may be forgotten, all of them together, once those of the ids `gone` are.
+    """Return the candidates that may be deleted together, once the workflows with the ids `gone` are deleted.
 
-    They come with the last of each chain first, as they do by their ends from the latest one on.
+    The candidates must be in the order of their ends, latest first, so that the last workflow of each chain comes
+    first.
     """
     found: list[Candidate] = []
     gone = set(gone)
@@ -66,7 +67,7 @@ def forgettable(
 
 
 def portion(candidates: Sequence[Candidate], *, max_rows: int) -> Sequence[Candidate]:
-    """Return as many of the first ones as have no more rows together, and one at least."""
+    """Return the first candidates that have at most `max_rows` rows together, but at least one candidate."""
     rows = 0
     for count, candidate in enumerate(candidates):
         rows += candidate.rows

@@ -1,4 +1,4 @@
-"""Workflows as they are stored: the workflow, its frozen actions, what was reported about them, and their output."""
+"""Workflows as they are stored: the workflow, its fixed actions, their reports and their output."""
 
 import datetime
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from tinkwell.core.event.kinds import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A template rendered for devices. `devices` and `cause` are JSON text; the rendered `data` is empty in lists.
+    """A template rendered for devices.
 
-    `on_timeout` and `on_failure` name the templates that are to recover it, and `recovers` is the id of the workflow
-    that it recovers itself; all are empty for none.
+    `devices` and `cause` are JSON text; the rendered `data` is "" in lists. `on_timeout` and `on_failure` name the
+    templates of the workflows that recover it. `recovers` is the id of the workflow that it recovers itself. All three
+    are "" for none.
     """
 
     id: str
@@ -37,10 +38,11 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One step with everything needed to run it.
+    """One action with everything needed to run it.
 
-    `remaining_seconds` is the time left to the deadline of a running action, None where there is none. `retry_at` is
-    when the next attempt of a pending one is due, and `wait_seconds` the time until then; None where none is to pass.
+    `remaining_seconds` is the time left to the deadline of a running action, None without a deadline. `retry_at` is
+    when the next attempt of a pending action is due, and `wait_seconds` the time until then; None if the attempt need
+    not wait.
     """
 
     id: str
@@ -74,7 +76,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionStatus:
-    """What is said about an attempt at an action; `seconds` is how long it took."""
+    """A report about an attempt at an action; `seconds` is the attempt's duration."""
 
     workflow_id: str
     action_id: str
@@ -90,14 +92,14 @@ class ActionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry(ActionStatus):
-    """The same once it was accepted, and when that was."""
+    """A report that was accepted, with the time of its acceptance."""
 
     created_at: datetime.datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Current:
-    """The action of a workflow that runs, or ran last; PENDING when another attempt at it is to come."""
+    """The action of a workflow that runs, or ran last; PENDING if another attempt at it is to come."""
 
     worker_id: str
     task_name: str
@@ -119,7 +121,7 @@ class Hold:
 class OwnHold:
     """A machine that belongs to a workflow, also after its end while a run of `action_id` may still be there.
 
-    `lease_token` is 0 where it is held under no lease, or under one that is not known any more.
+    `lease_token` is 0 if the machine is held without a lease, or under a lease that no longer exists.
     """
 
     worker_id: str
@@ -130,7 +132,7 @@ class OwnHold:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The ids of some workflows that are not finished, each kind oldest first."""
+    """The ids of unfinished workflows, each kind oldest first."""
 
     running_ids: tuple[str, ...]
     pending_ids: tuple[str, ...]
@@ -138,10 +140,10 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a workflow is; nothing is current before its first start.
+    """The progress of a workflow; `current` is None before its first start.
 
-    `waits_for` is a machine of it on which another workflow runs, so that this one cannot start; None otherwise.
-    `holds` are its own machines, empty in lists. `actions` are those of the same moment, empty unless asked for.
+    `waits_for` is one of its machines on which another workflow runs, so that this one cannot start; None otherwise.
+    `holds` are its own machines, empty in lists. `actions` were read at the same moment, empty unless asked for.
     """
 
     workflow_id: str
@@ -156,7 +158,7 @@ class Progress:
 
 
 class LogStream(StrEnum):
-    """Where a line of output was written to."""
+    """The stream that a line of output was written to."""
 
     STDOUT = "STDOUT"
     STDERR = "STDERR"
@@ -164,9 +166,9 @@ class LogStream(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLine:
-    """A line of output as it comes in; whoever runs the attempt numbers its lines from 1.
+    """A new line of output; the worker numbers an attempt's lines from 1.
 
-    An open line is not complete: it comes again, by the same number.
+    An open line is not complete: it is sent again, with the same number.
     """
 
     action_id: str

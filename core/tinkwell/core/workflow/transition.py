@@ -8,14 +8,13 @@
 
 `tinkwell.core.workflow.lifecycle` has these states as a table.
 
-Actions run strictly in the order of their index. The first start of one starts the workflow, the success of the last
-one ends it, and an action that fails or times out ends it too, with the actions after it cancelled, unless another
-attempt at it is left. A deadline that passes ends it as well, whoever notices: time is the database's, so anybody may
-ask whether it has come. The same is true of the death of whoever ran an action: the attempt is lost
-(`tinkwell.core.lease.lease`).
+Actions run strictly in the order of their index. The start of the first action starts the workflow, and the success of
+the last one ends it. An action that fails or times out, and has no attempt left, ends the workflow and cancels the
+actions after it. A deadline that has passed ends the action in the same way; the time is the database's, so any caller
+may ask whether it has passed. If the owner of a running action dies, the attempt is lost (`tinkwell.core.lease.lease`).
 
 The rules are pure. They return steps, and the order of the steps is the order in which they must be written, because
-each one becomes an event. A report that is heard twice changes nothing; a late one never changes a final state.
+each one becomes an event. A report that comes twice changes nothing; a late report never changes a final state.
 """
 
 from collections.abc import Sequence
@@ -42,10 +41,10 @@ _REPORTABLE = (State.RUNNING, State.SUCCEEDED, State.FAILED, State.TIMEOUT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """What the rules need of a workflow.
+    """The facts about a workflow that the rules need.
 
-    `remaining_seconds` is the time left to its deadline, or what it will have when it starts; None without one.
-    `on_timeout` and `on_failure` name the templates of the workflows that recover it; empty for none.
+    `remaining_seconds` is the time left to its deadline, or its whole timeout before it starts; None without one.
+    `on_timeout` and `on_failure` name the templates of the workflows that recover it; "" for none.
     """
 
     id: str
@@ -57,7 +56,7 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a worker says about an action. Attempt 0 is the current one; for RUNNING it is the next one."""
+    """A worker's report about an action. Attempt 0 means the current attempt, or the next one for RUNNING."""
 
     action_id: str
     worker_id: str
@@ -68,9 +67,9 @@ class Report:
 
 
 def locate(actions: Sequence[Action], *, action_id: str = "", task_name: str = "", action_name: str = "") -> Action:
-    """Return the action that a report names, by its id or by the names of its task and itself.
+    """Return the action that a report names, by its id or by the names of its task and of itself.
 
-    Raises `errors.NotFound` where the workflow has no such action, `errors.InvalidField` where id and names disagree.
+    Raises `errors.NotFound` if the workflow has no such action, `errors.InvalidField` if id and names disagree.
     """
     if not action_id and not (task_name and action_name):
         raise errors.InvalidField.of("action_id", "say which action: give action_id, or task_name and action_name")
@@ -84,18 +83,18 @@ def locate(actions: Sequence[Action], *, action_id: str = "", task_name: str = "
         raise errors.NotFound("ACTION", action_id)
     for field, given, name in (("task_name", task_name, found.task_name), ("action_name", action_name, found.name)):
         if given not in ("", name):
-            raise errors.InvalidField.of(field, f"does not belong to the action of this id, whose {field} is {name}")
+            raise errors.InvalidField.of(field, f"does not match action_id: the {field} of that action is {name}")
     return found
 
 
 def report(workflow: Workflow, actions: Sequence[Action], heard: Report) -> Changes:
-    """Return what a report changes; `actions` are all of the workflow's, in order.
+    """Return what a report changes; `actions` are all actions of the workflow, in order.
 
-    Raises `errors.InvalidField` for a state that nobody reports, `errors.NotFound` for an action of another workflow,
-    `errors.WrongWorker`, and `errors.IllegalTransition` where the states do not allow it.
+    Raises `errors.InvalidField` for a state that no worker may report, `errors.NotFound` for an action of another
+    workflow, `errors.WrongWorker`, and `errors.IllegalTransition` if the states do not allow the report.
     """
     if heard.state not in _REPORTABLE:
-        raise errors.InvalidField.of("state", f"{heard.state} is not reported; give one of {', '.join(_REPORTABLE)}")
+        raise errors.InvalidField.of("state", f"{heard.state} cannot be reported; give one of {', '.join(_REPORTABLE)}")
     action = locate(actions, action_id=heard.action_id)
     if heard.worker_id != action.worker_id:
         raise errors.WrongWorker(heard.worker_id, action.worker_id)
@@ -108,9 +107,9 @@ def report(workflow: Workflow, actions: Sequence[Action], heard: Report) -> Chan
 
 
 def cancel(workflow: Workflow, actions: Sequence[Action], reason: str) -> Changes:
-    """Return what cancelling a workflow changes; nothing if it is cancelled already.
+    """Return what the cancellation of a workflow changes; nothing if it is cancelled already.
 
-    Raises `errors.IllegalTransition` for a workflow that has ended otherwise.
+    Raises `errors.IllegalTransition` if the workflow has ended in another way.
     """
     if workflow.state is State.CANCELLED:
         return Changes()
@@ -124,7 +123,7 @@ def cancel(workflow: Workflow, actions: Sequence[Action], reason: str) -> Change
 
 
 def expire(workflow: Workflow, actions: Sequence[Action]) -> Changes:
-    """Return what the passing of time changes: the end of what has a deadline that is past, or is lost, or nothing."""
+    """Return what the passing of time changes: it ends an attempt or workflow that is past its deadline, or lost."""
     left = remaining_seconds(workflow, actions)
     running = _running(actions)
     if left is None or left > 0:
@@ -143,7 +142,7 @@ def expire(workflow: Workflow, actions: Sequence[Action]) -> Changes:
 
 
 def retry_after(workflow: Workflow, action: Action) -> int | None:
-    """Return the seconds until a running action's attempt is repeated if it ends without success now; None if never."""
+    """Return the seconds until a running attempt is repeated if it ends without success now; None if it is not."""
     return retry.wait_seconds(
         attempt=action.attempt,
         retries=action.retries,
@@ -153,14 +152,14 @@ def retry_after(workflow: Workflow, action: Action) -> int | None:
 
 
 def lose(workflow: Workflow, actions: Sequence[Action], action: Action) -> Changes:
-    """Return what it changes that nobody can tell any more how the running attempt at an action ended."""
-    message = "lost: the lease of whoever ran it is over, so nobody can tell how it ended"
+    """Return what changes if the end of the running attempt at an action can no longer be known."""
+    message = "lost: the lease of its worker is over, so its result is not known"
     heard = Report(action_id=action.id, worker_id=action.worker_id, state=State.FAILED, message=message)
     return _end(workflow, actions, action, heard, reason=Reason.ACTION_LOST)
 
 
 def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | None:
-    """Return the seconds until `expire` changes something, not above 0 when it does; None where time never will."""
+    """Return the seconds until `expire` changes something, 0 or less if it does now; None if time never will."""
     if workflow.state is not State.RUNNING:
         return None
     running = _running(actions)
@@ -171,17 +170,18 @@ def remaining_seconds(workflow: Workflow, actions: Sequence[Action]) -> float | 
 
 
 def action_seconds(workflow: Workflow, action: Action) -> float | None:
-    """Return the seconds to a running action's deadline, its own or the workflow's; None where there is none."""
+    """Return the seconds to a running action's deadline, its own or the workflow's; None without a deadline."""
     if action.state is not State.RUNNING:
         return None
     return deadline.soonest(action.remaining_seconds, workflow.remaining_seconds)
 
 
 def around(action: Action, *, completed: int, total: int) -> list[Action]:
-    """Return all actions of a workflow of which one is known, and how many have succeeded, which they do in order.
+    """Return all actions of a workflow of which one is known, given how many actions have succeeded.
 
-    The others are good for no more than to be counted, so this is enough to judge the start or the success of the
-    action that is due. Raises `errors.IllegalTransition` for another one.
+    Actions succeed in order. The other actions in the result only have the right states and number, which is enough to
+    judge the start or the success of the known action. Raises `errors.IllegalTransition` if that action is not the next
+    one.
     """
     if action.index != completed:
         raise _illegal(action, f"it is not due, because {completed} actions have succeeded")
@@ -191,7 +191,7 @@ def around(action: Action, *, completed: int, total: int) -> list[Action]:
 
 
 def state_after(action: Action, changes: Changes) -> State:
-    """Return the state of an action once the changes are written."""
+    """Return the state of an action after the changes were written."""
     state = action.state
     for step in changes.steps:
         match step:
@@ -207,7 +207,10 @@ def state_after(action: Action, changes: Changes) -> State:
 
 
 def _is_repeated(action: Action, heard: Report) -> bool:
-    """Whether a report says of the action's attempt what is known; of one that is repeated, how it ended is not."""
+    """Whether a report repeats what is known of the action's attempt.
+
+    While the action waits for its next attempt, FAILED and TIMEOUT both count as known for the attempt before.
+    """
     if heard.attempt not in (0, action.attempt):
         return False
     if action.state is State.PENDING:
@@ -268,7 +271,7 @@ def _end_workflow(workflow: Workflow, state: State, completed: int, cause: Cause
 
 
 def _reason(workflow: Workflow, action: Action, state: State) -> Reason:
-    """Say which limit ended an action: the one that passed first."""
+    """Return which timeout ended an action: the one that passed first."""
     if state is State.FAILED:
         return Reason.ACTION_FAILED
     is_by_workflow = deadline.is_by_workflow(action.remaining_seconds, workflow_seconds=workflow.remaining_seconds)

@@ -27,7 +27,7 @@ from tinkwell.provisioner.state_dir import state_dir
 
 
 class Claims(Protocol):
-    """Where it is written who watches a run; everything uses files, and raises `OSError` where these fail."""
+    """The record of which provisioner watches which run. Every method uses files, and raises `OSError` if they fail."""
 
     def take(self, key: RunKey) -> None:
         """Claim a run, whoever had it before."""
@@ -113,14 +113,14 @@ class ClaimFolder:
         return self._path / f"{key.kind}@{state_dir.checked(key.owner)}@{run}"
 
     def _read(self, path: Path) -> int | None:
-        """Return the slot of a claim; None where there is none."""
+        """Return the slot of a claim; None if there is no such claim."""
         try:
             return self._slot(path.stat().st_ino)
         except FileNotFoundError:
             return None
 
     def _slot(self, inode: int) -> int | None:
-        """Return the slot whose lock file this is; None where it is no one's, whose owner then is dead."""
+        """Return the slot whose lock file has this inode; None if no slot has it, so the claim's owner is dead."""
         if inode not in self._slots:
             self._slots = self._directory.lock_inodes()
         return self._slots.get(inode)

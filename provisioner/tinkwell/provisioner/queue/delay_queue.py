@@ -1,4 +1,4 @@
-"""Workflows that are looked at again, at once or when some time has passed."""
+"""Puts workflows into the queue of the driver, at once or after a delay."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ MAX_WAITING = 10_000
 
 
 class Later:
-    """Marks workflows as dirty after a while; each waits at most once."""
+    """Puts workflows into the queue after a delay. A workflow that waits already is not added again."""
 
     def __init__(self, marked: work_queue.DirtySet, group: asyncio.TaskGroup) -> None:
         self._dirty = marked
@@ -17,17 +17,17 @@ class Later:
         self._waiting: set[str] = set()
 
     def look(self, workflow_id: str, seconds: float) -> None:
-        """Have a workflow looked at after so long; beyond the limit a later list leads back to it."""
+        """Queue a workflow after a delay. With MAX_WAITING waiting it is left out, and the next list finds it."""
         if workflow_id not in self._waiting and len(self._waiting) < MAX_WAITING:
             self._waiting.add(workflow_id)
             self._group.create_task(self._sleep(workflow_id, seconds), name=f"look later {workflow_id}")
 
     async def put(self, workflow_id: str) -> None:
-        """Have a workflow looked at now; waits for room in the set."""
+        """Queue a workflow now; waits for room in the queue."""
         await self._dirty.put(workflow_id)
 
     def wake(self, workflow_ids: Mapping[str, float]) -> None:
-        """Have workflows looked at in so many seconds. The set may be full: who empties it must not wait for room."""
+        """Queue workflows, each after its seconds. Never waits: its caller may be the one that empties the queue."""
         for workflow_id, seconds in workflow_ids.items():
             if seconds:
                 self.look(workflow_id, seconds)

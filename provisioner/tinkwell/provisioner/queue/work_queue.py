@@ -1,15 +1,15 @@
-"""The ids that need a look."""
+"""A queue of the ids that workers must look at."""
 
 import asyncio
 from collections import deque
 
 
 class DirtySet:
-    """A queue of ids, each at most once, and each with at most one taker at a time.
+    """A queue that holds each id at most once, and gives each id to at most one worker at a time.
 
-    An id that is put while somebody has it is handed out again afterwards, once, however often it was put: whoever
-    looks sees all that happened before. The set has a bound. Full means wait: whoever puts is held back, and each
-    source can be, since a watch resumes and a list can be read slowly.
+    An id that is put while a worker has it is handed out once more after `done`, however often it was put: a worker
+    sees everything that happened before it took the id. At most `limit` ids wait. When the queue is full, `put` waits.
+    Its callers can wait, since a watch resumes and a list can be read slowly.
     """
 
     def __init__(self, limit: int) -> None:
@@ -28,14 +28,14 @@ class DirtySet:
         async with self._changed:
             while item not in self._is_waiting and item not in self._again:
                 if item in self._taken:
-                    self._again.add(item)  # bounded by the number of takers
+                    self._again.add(item)  # holds at most one id for each worker
                 elif len(self._waiting) < self._limit:
                     self._push(item)
                 else:
                     await self._changed.wait()
 
     async def take(self) -> str:
-        """Take the id that has waited longest; to be given back with `done`."""
+        """Remove and return the id that has waited longest. The worker must call `done` with it afterwards."""
         async with self._changed:
             await self._changed.wait_for(lambda: bool(self._waiting))
             item = self._waiting.popleft()
@@ -45,7 +45,7 @@ class DirtySet:
             return item
 
     async def done(self, item: str) -> None:
-        """Give an id back."""
+        """Say that the worker is done with an id."""
         async with self._changed:
             self._taken.remove(item)
             if item in self._again:

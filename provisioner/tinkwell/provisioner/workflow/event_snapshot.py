@@ -1,9 +1,9 @@
-"""What events tell of workflows so well that nothing need be asked: how they begin, and that they have succeeded.
+"""Builds a workflow snapshot from events, which saves a GetWorkflowContext call.
 
-A workflow and its actions are created in one transaction, and their events come one after the other, the workflow's
-first. Together they are a look at the moment of the creation. Like any look it may be out of date when it is used; then
-the server refuses what comes of it, and the events of what has changed are on their way. Success is final, and leaves
-nothing to ask.
+The server creates a workflow and its actions in one transaction. Their events come one after the other, the workflow's
+first, and together they equal a snapshot taken at the creation. Like any snapshot, it may be out of date
+when the driver uses it. The server then refuses the report that the driver makes, and the events of the newer changes
+make the driver look again. A workflow that has succeeded needs no call, since success is final.
 """
 
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from tinkwell.core.event.kinds import EventType, ResourceType, State
 from tinkwell.core.workflow import decide
 from tinkwell.provisioner.workflow import event_filter, snapshot
 
-# So many actions are waited for at most; to ask for more takes little beside what they are.
+# A workflow with more actions than this is asked for instead: one call costs little beside that many events.
 MAX_ACTIONS = 100
-# So many workflows are waited for at most. Each is complete a moment after it has begun.
+# At most this many workflows wait for the events of their actions at once. Workflows beyond it are asked for.
 MAX_COMING = 100
 
 
@@ -28,7 +28,7 @@ class _Coming:
 
 
 class Told:
-    """What was told of workflows that are to be looked at; whoever looks takes it."""
+    """Snapshots that need no call to the server. `take` removes the one it returns."""
 
     def __init__(self, lease: snapshot.Lease) -> None:
         self._lease = lease
@@ -36,7 +36,7 @@ class Told:
         self._coming: dict[str, _Coming] = {}
 
     def hear(self, event: Event) -> bool:
-        """Take an event; False while the rest of a creation is still to come, before which there is nothing to do."""
+        """Take an event; False if the driver must wait for more events of the workflow's creation."""
         workflow_id = event_filter.workflow_of(event)
         self._known.pop(workflow_id, None)
         if event.event_type is EventType.WORKFLOW_SUCCEEDED:
@@ -44,23 +44,23 @@ class Told:
         elif event.event_type is EventType.CREATED and event.version == 1:
             try:
                 self._create(event)
-            except errors.Error:  # a newer server's, perhaps: a look will tell
+            except errors.Error:  # A newer server may have sent it: the driver asks for the workflow instead.
                 self._coming.pop(workflow_id, None)
         else:
             self._coming.pop(workflow_id, None)
         return workflow_id not in self._coming
 
     def hear_of_success(self, workflow_id: str) -> None:
-        """Take note that a workflow, which is to be looked at, has succeeded."""
+        """Store a snapshot of a workflow that has succeeded."""
         self._known[workflow_id] = snapshot.Seen(view=decide.WorkflowView.succeeded(workflow_id))
 
     def forget(self) -> None:
-        """Wait for nothing any more, since events were missed."""
+        """Drop all snapshots and unfinished creations, because the watch has missed events."""
         self._coming.clear()
         self._known.clear()
 
     def take(self, workflow_id: str) -> snapshot.Seen | None:
-        """Return what is known of a workflow at this moment, once."""
+        """Remove and return the snapshot of a workflow; None if there is none."""
         return self._known.pop(workflow_id, None)
 
     def _create(self, event: Event) -> None:

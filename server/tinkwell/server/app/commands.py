@@ -25,7 +25,7 @@ from tinkwell.server.settings import Settings
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
-# What can go wrong around a process, with a text that tells a person what to do.
+# Errors around a process whose text tells the user what to do.
 _EXPECTED = (
     binaries.NoBinaries,
     errors.TinkwellError,
@@ -39,13 +39,12 @@ _EXPECTED = (
     stack.Refused,
     supervisor.WorkersFailed,
 )
-# What a database answers to someone who may not come in, or what keeps its answer away, and what Alembic answers to a
-# revision that does not exist.
+# Errors of a database that refuses or does not answer, and of Alembic for an unknown revision.
 _REFUSALS = (exc.DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError, CommandError, OSError)
 
 
 def _configured(command: F) -> F:
-    """Add the options that say where the settings are and which database to use."""
+    """Add the options for the configuration file and the database."""
     command = click.option("--database-url", metavar="URL", help="Database to use.")(command)
     return click.option("--config", type=click.Path(path_type=Path), help="File with settings (TOML).")(command)
 
@@ -123,7 +122,7 @@ def dev(
     setup.set_up("info")
     chosen = stack.Options(
         state_dir=None if ephemeral else state_dir,
-        # An engine that happens to answer would leave the folder unread.
+        # An engine that happens to run would make the provisioner ignore the folder.
         runtime=runtime or ("auto" if process_images is None else "process"),
         images=process_images,
         bin_dir=pg_bin,
@@ -306,7 +305,7 @@ def _load(config: Path | None, **options: object) -> Settings:
 
 
 def _run(work: Coroutine[Any, Any, T], *, url_from: str = "") -> T | None:
-    """Run the work; an error that may lie in the database's URL begins with where that comes from."""
+    """Run the work. An error that may be about the database's URL says where that URL comes from."""
     try:
         return process.run(work)
     except _EXPECTED as error:
@@ -320,7 +319,7 @@ def _run(work: Coroutine[Any, Any, T], *, url_from: str = "") -> T | None:
 
 
 def _announce(**values: str) -> None:
-    """Print each name and value in a line; scripts wait for the last one."""
+    """Print each name and value on a line of its own. Scripts wait for the last one."""
     width = max(len(name) for name in values)
     for name, value in values.items():
         click.echo(f"{name:<{width}}  {value}")

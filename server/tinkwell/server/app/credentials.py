@@ -1,4 +1,4 @@
-"""The server's TLS credentials. Files that change are read again, so that a renewed certificate needs no restart."""
+"""The server's TLS credentials. Changed files are read again, so that a renewed certificate needs no restart."""
 
 import logging
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _Stamp = tuple[tuple[int, int], ...]
 
 
 def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
-    """Return the credentials to listen with, None where the settings name no certificate.
+    """Return the credentials of the gRPC port, or None if the settings name no certificate.
 
     Raises `OSError` for files that cannot be read.
     """
@@ -24,7 +24,7 @@ def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
 
 
 def tink_credentials(settings: Settings) -> grpc.ServerCredentials:
-    """Return the credentials for Tinkerbell's tools, which have no certificates to show.
+    """Return the credentials for Tinkerbell's tools, which have no client certificates.
 
     The settings must have a `tink_port`. Raises `OSError` for files that cannot be read.
     """
@@ -59,13 +59,13 @@ class _Source:
         return configuration
 
     def changed(self) -> grpc.ServerCertificateConfiguration | None:
-        """Answer gRPC, which asks at each handshake; None keeps what it has."""
+        """Return new credentials for a handshake of gRPC, or None to keep the present ones."""
         try:
             if self._stamp() == self.stamp:
                 return None
             configuration = self.read()
         except (OSError, ValueError) as error:
-            # A half-done renewal must not turn clients away, as long as the old certificate is in memory.
+            # A renewal that is not complete must not turn clients away while the old certificate is in memory.
             logger.warning("the certificate cannot be read again", extra={"cause": str(error)})
             return None
         logger.info("the certificate was read again", extra={"file": str(self.cert)})

@@ -1,4 +1,4 @@
-"""The HTTP side of a server. For those who run it: is it alive, is it ready, how is it doing. For machines: I am up."""
+"""The HTTP side of a server: liveness, readiness and metrics for operators, and `/phone-home` for machines."""
 
 import asyncio
 
@@ -24,10 +24,9 @@ _ANSWER_SECONDS = 5
 def create_application(probe: Probe, *, version: str, phone_home: PhoneHome | None = None) -> Starlette:
     """Make the application.
 
-    `/livez` answers as long as the server can; `/readyz` tells the readiness checks and answers 503 unless all are
-    True; `/metrics` is for Prometheus; `/` tells the version. `/phone-home` is there if something answers it.
-
-    Anybody may ask, so those who ask at the same time share an answer: it costs the database and this process no more.
+    `/livez` answers as long as the server can; `/readyz` shows the readiness checks and answers 503 unless all are
+    True; `/metrics` is for Prometheus; `/` shows the version. `/phone-home` exists if `phone_home` is given. Anybody
+    may send requests, so concurrent requests share one answer, which limits the load on the database and this process.
     """
     liveness, readiness, exposition = Joined(probe.liveness), Joined(probe.readiness), Joined(probe.metrics)
 
@@ -58,10 +57,10 @@ def create_application(probe: Probe, *, version: str, phone_home: PhoneHome | No
 
 
 def create_listener(application: Starlette, settings: Settings, *, serves: asyncio.Event) -> HttpListener:
-    """Make what serves the application, with the certificates that Tinkerbell's tools are to trust.
+    """Make the listener of the application, with the certificates that Tinkerbell's tools have to trust.
 
-    They are told once the port of these tools `serves`. Raises `OSError` and `errors.Unavailable` where they cannot be
-    read.
+    `/cert` answers once the port of these tools `serves`. Raises `OSError` and `errors.Unavailable` for certificates
+    that cannot be read.
     """
     certificate.add_to(application, settings.tink_bundle, serves=serves)
     return HttpListener(

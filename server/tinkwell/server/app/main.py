@@ -53,8 +53,8 @@ logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.005
 _PHONE_CONNECTIONS = 2
 _COMMAND_CONNECTIONS = 1
-# A client that vanished without goodbye is found within half a minute; clients may ask as often about us. gRPC waits
-# for the answer to a ping as long as ping_timeout says, a minute by default, however short the keepalive timeout is.
+# The server finds a client that vanished within half a minute, and clients may check the server as often. gRPC waits
+# for the answer to a ping for ping_timeout, a minute by default, however short the keepalive timeout is.
 _OPTIONS = (
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -63,19 +63,19 @@ _OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.max_receive_message_length", 4 << 20),
-    # Calls of a method that wait to be taken, and those among them that were reset meanwhile, since gRPC keeps these in
-    # line. From the first number on it cancels some of anybody's calls, by chance; by default that is at a thousand,
-    # which is what one connection may have. Each takes some 20 KB.
+    # Calls of a method that wait to be taken, including those that were reset in the meantime, because gRPC keeps
+    # these. From the first number on gRPC cancels random calls of any client; its default is a thousand, which one
+    # connection alone may have. Each call takes about 20 KB.
     ("grpc.server.max_pending_requests", 10_000),
     ("grpc.server.max_pending_requests_hard_limit", 20_000),
 )
-# Opens what answers the probe for as long as it lasts, and yields its address as host:port; empty where it has none.
+# Opens an HTTP side that answers for the probe, and yields its address as host:port, or an empty text without one.
 Side = Callable[[Probe], AbstractAsyncContextManager[str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a ready server answers, as host:port; `tink` is empty where Tinkerbell's tools are not served."""
+    """The addresses of a ready server, as host:port. `tink` is empty if Tinkerbell's tools are not served."""
 
     grpc: str
     http: str
@@ -89,17 +89,15 @@ async def serve(
     side: Side | None = None,
     shares_port: bool = False,
 ) -> None:
-    """Serve until cancelled; `ready` is called once, when calls are accepted and the event log is open.
+    """Serve until cancelled. `ready` is called once, when calls are accepted and the event log is open.
 
     `side` replaces the HTTP port. With `shares_port` other processes of this account may listen on the gRPC port, too;
-    without it, a second server there is refused.
-
-    Raises `errors.Unavailable` when the database cannot be reached, and `readiness.NotUsable` when its schema is not
-    the one that this release works on, or when it would not survive a crash, and `keys.InvalidKeys` for a key file that
-    cannot be used.
+    without it, a second server there is refused. Raises `errors.Unavailable` if the database cannot be reached;
+    `readiness.NotUsable` if its schema does not fit this release, or if the database would not survive a crash; and
+    `keys.InvalidKeys` for a key file that cannot be used.
     """
     call_log.install()
-    # Not at the first secret that somebody asks for.
+    # A wrong key file is reported now, not at the first secret.
     known = keys.read(settings.secret_keys) if settings.secret_keys is not None else None
     if known is not None:
         logger.info("secrets are sealed", extra={"key": known.first.id.hex()})
@@ -117,7 +115,7 @@ async def serve(
 
 @asynccontextmanager
 async def open_phone_home(settings: Settings) -> AsyncIterator[PhoneHome | None]:
-    """Open what answers phone calls of machines over connections of its own; None where it is turned off."""
+    """Open the endpoint for machines that phone home, with connections of its own; yield None if it is turned off."""
     pool = engine.create(settings.database_url.get_secret_value(), pool_size=_PHONE_CONNECTIONS)
     try:
         yield hardware_room.phone_home(settings, Database(pool))
@@ -126,9 +124,9 @@ async def open_phone_home(settings: Settings) -> AsyncIterator[PhoneHome | None]
 
 
 async def maintain(settings: Settings) -> Result:
-    """Look after the event log's partitions, and after workflows that are past their time, once.
+    """Look after the event log's partitions once, and prune old workflows once.
 
-    Returns what became of the partitions. Raises `readiness.NotUsable`, `errors.TinkwellError`, and
+    Returns the result for the partitions. Raises `readiness.NotUsable`, `errors.TinkwellError`, and
     `tinkwell.core.event.retention.StepFailed`.
     """
     async with _open(settings) as database:
@@ -136,13 +134,13 @@ async def maintain(settings: Settings) -> Result:
         try:
             return await event_log.retention(settings).run_once()
         finally:
-            # Neither waits for the other.
+            # Both run concurrently.
             if upkeep.is_wanted:
                 await upkeep.run_once()
 
 
 async def rekey(settings: Settings) -> Outcome:
-    """Seal by the first key what others have sealed.
+    """Seal everything by the first key that other keys have sealed.
 
     Raises `keys.InvalidKeys`, `readiness.NotUsable` and `errors.Unavailable`.
     """
@@ -154,10 +152,10 @@ async def rekey(settings: Settings) -> Outcome:
 
 
 async def forget(settings: Settings, key: bytes, *, is_wanted: bool) -> Sequence[Loss]:
-    """Say what is lost with a key that is lost, by its id, and forget it if that `is_wanted`.
+    """Return what is lost with a lost key, given by its id, and delete that if `is_wanted`.
 
     Raises `keys.InvalidKeys` for a key that the key file has, `readiness.NotUsable`, `errors.Unavailable`, and
-    `errors.IllegalTransition` while an operation works with what it would lose.
+    `errors.IllegalTransition` while an operation needs what it would delete.
     """
     if settings.secret_keys is not None and keys.read(settings.secret_keys).find(key) is not None:
         raise keys.InvalidKeys(
@@ -184,7 +182,7 @@ async def _open(settings: Settings) -> AsyncIterator[Database]:
 
 
 class _Server:
-    """Everything of one process that lives as long as it does."""
+    """All parts of one server process that live as long as it does."""
 
     def __init__(
         self,
@@ -241,7 +239,7 @@ class _Server:
             )
         self._registry = self._register(functools.partial(metric.working, lease.service, workflow.service))
         self._health = Health()
-        # Whoever connects to a port of the server is answered.
+        # Set when all ports accept calls.
         self._serves = asyncio.Event()
 
     def _register(self, working: metric.Collect) -> prometheus_client.CollectorRegistry:
@@ -301,7 +299,7 @@ class _Server:
         address = self._bind(servers[0], settings.port, credentials.server_credentials(settings))
         tink_address = ""
         if self._tink is not None and settings.tink_port is not None:
-            # Nobody has a token there.
+            # Callers of this port have no tokens, so it has reflection only if the server needs none.
             has_reflection = settings.reflection and not settings.tokens
             servers.append(self._tink.create(calls, options=options, has_reflection=has_reflection))
             tink_address = self._bind(servers[1], settings.tink_port, credentials.tink_credentials(settings))
@@ -311,7 +309,8 @@ class _Server:
         try:
             yield address, tink_address
         finally:
-            # Streams would hold the server for the whole grace, so they end first; clients resume elsewhere.
+            # Streams would hold the server for the whole grace, so they end first. Their clients resume at another
+            # server.
             self._health.close()
             self._log.hub.close(errors.Unavailable("the server is stopping; try again"))
             for room in self._rooms:

@@ -1,6 +1,6 @@
-"""What a server tells Prometheus; `docs/how-to/monitoring.md` explains every metric and says what to alert on.
+"""The metrics of a server. `docs/reference/metrics.md` explains each metric.
 
-Hot paths keep plain counts of their own, which are read here when Prometheus asks.
+Hot paths keep plain counters of their own, which are read here when Prometheus asks.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ from tinkwell.server.workflow.service import upkeep
 from tinkwell.server.workflow.service.operations import WorkflowService
 
 _DELAY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-# Tells metrics each time Prometheus asks.
+# Returns metrics each time Prometheus asks.
 Collect = Callable[[], Iterable[Metric]]
-# A client that reads takes a response at once, whatever it does with it.
+# A client that reads its stream accepts a response at once.
 _STALLED_SECONDS = 10.0
 
 
 def create_registry() -> prometheus_client.CollectorRegistry:
-    """Make a server's registry, with what is known about any process."""
-    # Each counter would otherwise come with a second series that says since when it counts.
+    """Make a server's registry, with the metrics of any process."""
+    # Each counter would otherwise have a second series with its time of creation.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = prometheus_client.CollectorRegistry()
     prometheus_client.ProcessCollector(registry=registry)
@@ -53,7 +53,7 @@ def create_registry() -> prometheus_client.CollectorRegistry:
 
 
 def register(registry: prometheus_client.CollectorRegistry, collect: Collect) -> None:
-    """Let the registry tell what the function gives each time it is asked."""
+    """Add the metrics that `collect` returns to the registry."""
     registry.register(_Families(collect))
 
 
@@ -66,7 +66,7 @@ class _Families(Collector):
 
 
 class MeteredHub(Hub):
-    """A hub that measures how long the events that it publishes have been under way, once there is a meter."""
+    """A hub that measures the delay of the events that it publishes, once it has a meter."""
 
     meter: "DelayMeter | None" = None
 
@@ -78,24 +78,24 @@ class MeteredHub(Hub):
 
 
 class DelayMeter:
-    """Measures, for each batch, how long its oldest event has been under way. The events' times are the database's."""
+    """Measures, for each batch, the delay of its oldest event. The events' times are the database's."""
 
     def __init__(self, lag: Lag) -> None:
         self._lag = lag
         self._events = 0
         self._seconds = 0.0
-        # How many batches took no longer than each of the bounds, and more than the one before; then all others.
+        # The number of batches per range of delays, between two bounds; the last is for all longer ones.
         self._batches = [0] * (len(_DELAY_SECONDS) + 1)
 
     def observe(self, oldest: Event, count: int, now: float) -> None:
-        """Take a batch by its oldest event, how many there are, and the moment of their release by this clock."""
+        """Record a batch: its oldest event, its number of events, and the time of its release on this clock."""
         delay = max(0.0, now + self._lag.clock_offset_seconds - oldest.created_at / 1_000_000)
         self._events += count
         self._seconds += delay
         self._batches[bisect.bisect_left(_DELAY_SECONDS, delay)] += 1
 
     def collect(self) -> Iterable[Metric]:
-        """Tell what was observed."""
+        """Return the delays as metrics."""
         yield _counter("tinkwell_log_events", "Events that were released to this process.", self._events)
         bounds = (*(str(bound) for bound in _DELAY_SECONDS), "+Inf")
         yield HistogramMetricFamily(
@@ -107,15 +107,15 @@ class DelayMeter:
 
 
 def build() -> Iterable[Metric]:
-    """Tell which release this is."""
+    """Return the release as a metric."""
     yield InfoMetricFamily("tinkwell_build", "The release that runs.", {"version": metadata.version("tinkwell")})
 
 
 def watching(hub: Hub) -> Iterable[Metric]:
-    """Tell about the watchers of a hub."""
+    """Return the metrics of a hub's watchers."""
     now = asyncio.get_running_loop().time()
     watchers, counts = hub.subscribers, hub.counts
-    # One that has ended takes the rest of what it is due, and has no position.
+    # A watcher that has ended still delivers the rest of its events, and has no position.
     behind = [watcher for watcher in watchers if not (watcher.is_live or watcher.has_ended)]
     lag = max((hub.released + 1 - watcher.position for watcher in behind), default=0)
     stalled = sum(
@@ -134,7 +134,7 @@ def watching(hub: Hub) -> Iterable[Metric]:
 
 
 def delivery(hub: Hub, lag: Lag) -> Iterable[Metric]:
-    """Tell how far this process is behind the database."""
+    """Return how far this process is behind the database."""
     yield _gauge("tinkwell_log_released_revision", "Everything up to it has been released.", hub.released)
     yield _gauge("tinkwell_log_lag_revisions", "Revisions in the database that are not released yet.", lag.revisions)
     yield _gauge("tinkwell_log_lag_seconds", "For how long the oldest of them has been seen there.", lag.seconds)
@@ -143,7 +143,7 @@ def delivery(hub: Hub, lag: Lag) -> Iterable[Metric]:
 
 
 def reading(reader: Reader | Relay, log: PostgresLog) -> Iterable[Metric]:
-    """Tell about the reader of the log: how it is woken, and what it waits for."""
+    """Return the metrics of the log's reader: how it is woken, and what it waits for."""
     counts, wait = reader.counts, reader.counts.wait
     waited = time.monotonic() - wait.since if wait else 0.0
     yield _gauge("tinkwell_log_connected", "1 while the log is read.", int(reader.is_connected))
@@ -165,20 +165,20 @@ def reading(reader: Reader | Relay, log: PostgresLog) -> Iterable[Metric]:
 
 
 def storage(database: Database) -> Iterable[Metric]:
-    """Tell about the connections that requests share."""
+    """Return the metrics of the connection pool that requests share."""
     yield _gauge("tinkwell_database_connections", "Connections that requests may share.", database.connections)
     in_use = database.connections_in_use
     yield _gauge("tinkwell_database_connections_in_use", "Connections that requests use at the moment.", in_use)
 
 
 def working(leases: LeaseService, workflows: WorkflowService) -> Iterable[Metric]:
-    """Tell about those who run actions."""
+    """Return the metrics of leases and attempts."""
     yield _gauge("tinkwell_leases", "Leases, acquired or renewed by this process, that are alive.", leases.live_leases)
     yield _counter("tinkwell_lost_attempts", "Attempts that ended with their owner's lease.", workflows.lost_attempts)
 
 
 def retention(status: Status) -> Iterable[Metric]:
-    """Tell about the partitions of the log, as of the last look at them."""
+    """Return the metrics of the log's partitions, as of the last look at them."""
     prefix = "tinkwell_retention"
     yield _gauge(f"{prefix}_partitions", "Partitions of the log.", status.partitions)
     yield _gauge(f"{prefix}_partitions_ahead", "Partitions that hold nothing yet.", status.partitions_ahead)
@@ -194,7 +194,7 @@ def retention(status: Status) -> Iterable[Metric]:
 
 
 def pruning(status: upkeep.Status) -> Iterable[Metric]:
-    """Tell what this process has forgotten, and when it looked last."""
+    """Return what this process has pruned, and when it looked last."""
     prefix, pruned = "tinkwell_pruning", status.pruned
     yield _gauge(
         f"{prefix}_last_run_timestamp_seconds", "When it was last looked for old workflows.", status.last_run_at
@@ -208,7 +208,7 @@ def pruning(status: upkeep.Status) -> Iterable[Metric]:
 
 
 def relaying(counts: RelayCounts) -> Iterable[Metric]:
-    """Tell about the relay; only where there is a broker."""
+    """Return the metrics of the relay, which exist only with a broker."""
     role = GaugeMetricFamily("tinkwell_relay_role", "1 for where this process takes its events.", labels=["role"])
     for name in Role:
         role.add_metric([name.value], int(counts.role is name))

@@ -1,5 +1,4 @@
-"""What each of this component's processes does around its work: ends on a signal, collects garbage seldom, and may
-open as many files as it is allowed to."""
+"""What each process of this component sets up around its work: signals, garbage collection, open files."""
 
 import asyncio
 import contextlib
@@ -12,14 +11,14 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Objects made before the youngest are looked at, and how often they are before the older ones.
+# The number of new objects before a collection of the youngest generation, and the factors for the older ones.
 _COLLECT_AFTER = (50_000, 20, 20)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T | None:
-    """Run the work to its end, or until SIGINT or SIGTERM asks to stop; None then. A second signal kills at once.
+    """Run the work to its end, or until SIGINT or SIGTERM asks to stop; return None then.
 
-    Of several errors that came together, the first is raised.
+    A second signal kills the process at once. Of several errors that are raised together, the first is raised.
     """
     _collect_seldom()
     _open_many_files()
@@ -31,22 +30,22 @@ def run(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 def _collect_seldom() -> None:
-    """Let the garbage collector pass over what was imported, and look at the rest less often.
+    """Exclude imported objects from garbage collection, and collect the others less often.
 
-    A server makes little that refers to itself, but thousands of objects a second, which would have it look all the
-    time: an eighth of what delivering to hundreds of watchers costs.
+    A server makes few reference cycles, but thousands of objects a second, which would start collections all the time
+    and slow down the delivery to hundreds of watchers.
     """
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
 
 
 def _open_many_files() -> None:
-    """Raise the limit of open files to the one that nobody but root may raise.
+    """Raise the limit of open files as far as this account may.
 
-    Each client takes a file. The lower limit is there for programs that use select(), which this one does not.
+    Each client takes a file. The lower limit exists for programs that use select(), which this one does not.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # The kernel has a limit for all, too, which may have been lowered below this one.
+    # The kernel also has a limit for all accounts, which may be lower than this one.
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -75,7 +74,7 @@ async def _until_signalled(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 def first(error: BaseException) -> BaseException:
-    """Return the first of several errors that came together."""
+    """Return the first of several errors that were raised together."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

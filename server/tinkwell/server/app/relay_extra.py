@@ -1,4 +1,4 @@
-"""Loads what knows the broker's library, which only servers need that relay."""
+"""Imports the broker's library, which only servers with a relay need."""
 
 import importlib.util
 
@@ -8,7 +8,7 @@ from tinkwell.server.settings import InvalidSettings
 
 
 def broker(options: Options) -> Broker:
-    """Return the broker. Raises `InvalidSettings` where what it needs is not installed, `OSError` for bad files."""
+    """Return the broker. Raises `InvalidSettings` if a package is missing, and `OSError` for bad files."""
     if importlib.util.find_spec("nats") is None:
         raise InvalidSettings("TINKWELL_NATS_URL is set, which needs nats-py: pip install 'tinkwell[server,nats]'")
     if options.credentials is not None and importlib.util.find_spec("nkeys") is None:

@@ -14,7 +14,7 @@ def moment() -> DateTime:
 
 
 def to_json(parameter: str) -> sqlalchemy.ColumnElement[object]:
-    """Make a json value of the JSON text that a statement is given under this name; it is kept as it is written."""
+    """Make a json value of the JSON text of a named parameter. The text is stored unchanged."""
     return sqlalchemy.cast(sqlalchemy.bindparam(parameter, type_=Text), JSON)
 
 

@@ -1,4 +1,7 @@
-"""From a violated constraint to the domain error that a caller can act on. Raw SQL text goes no further than here."""
+"""Converts a violated constraint to the domain error that a caller can act on.
+
+Raw SQL errors go no further than here.
+"""
 
 import re
 
@@ -39,7 +42,7 @@ _DETAIL = re.compile(r"=\((?P<value>.*)\) already exists")
 
 
 def translate(error: object) -> errors.TinkwellError | None:
-    """Return the domain error for a driver's error, None if it is not the caller's doing."""
+    """Return the domain error for a driver's error, or None if the caller did not cause it."""
     # SQLAlchemy wraps the driver's error; its constraint and detail are on the original.
     cause = getattr(error, "__cause__", None) or error
     name = getattr(cause, "constraint_name", None) or ""

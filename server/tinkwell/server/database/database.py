@@ -1,6 +1,6 @@
-"""Transactions: run, retried when PostgreSQL asks for it, and answered with the revision of their own change.
+"""Runs transactions, retries them when PostgreSQL asks for it, and returns the revision of their change.
 
-A retry runs the whole piece of work again, so the work must keep its hands off everything but its connection.
+A retry runs the whole piece of work again, so the work must change nothing but the database.
 """
 
 import asyncio
@@ -28,45 +28,48 @@ T = TypeVar("T")
 
 
 class Fetch(Protocol):
-    """Runs one statement in the driver's own words (`$1` …) and returns its rows."""
+    """Runs one statement in the driver's syntax (`$1` …) and returns its rows."""
 
     async def __call__(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
-        """Raises what the place where it runs makes of the driver's errors."""
+        """Raises the errors that its context makes of the driver's errors."""
 
 
 _TRIES = 8
 _FIRST_PAUSE_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 0.5
-# Serialization failure and deadlock: the transaction did nothing and may simply be run again.
+# Serialization failure and deadlock: the transaction changed nothing and may be run again.
 _RETRIED = ("40001", "40P01")
-# Constraints that no domain error stands for.
+# Constraints without a domain error.
 _REFUSED = "23"
 # Connection failures, a server that starts or stops, too many connections, a cancelled or timed-out statement.
 _UNAVAILABLE = ("08", "57", "53", "55P03", "25P03")
-# What is raised when the database cannot be reached at all.
+# The errors that are raised when the database cannot be reached at all.
 _LOST = (exc.TimeoutError, *engine.CONNECTION_ERRORS)
 _LONG_READ_WAIT_SECONDS = 10
 
 
 @dataclasses.dataclass(slots=True)
 class Transaction:
-    """What a piece of work gets: a connection inside a transaction. Work that changed nothing says so."""
+    """The argument of a piece of work: a connection inside a transaction.
+
+    Work that changed nothing sets `changed` to False.
+    """
 
     connection: AsyncConnection
     changed: bool = True
 
     async def fetch(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
-        """Run one statement in the driver's own words; see `Database.fetch`."""
+        """Run one statement in the driver's syntax; see `Database.fetch`."""
         return await _fetch(await self.connection.get_raw_connection(), query, *values)
 
     async def execute_each(self, query: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run one statement in the driver's own words for each of some rows of values, without waiting in between."""
+        """Run one statement in the driver's syntax for each of some rows of values, without waiting in between."""
         raw = await self.connection.get_raw_connection()
         await _guarded(raw, lambda driver: driver.executemany(query, rows))
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """Undo the block alone if it raises, and raise as a domain error what the database does not accept."""
+        """Undo only the block if it raises. Errors of the database are raised as domain errors."""
         try:
             async with self.connection.begin_nested():
                 yield
@@ -80,14 +83,14 @@ class Transaction:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Written(Generic[T]):
-    """The result of a piece of work, and the revision of its last event; 0 when it changed nothing."""
+    """The result of a piece of work, and the revision of its last event, 0 if it changed nothing."""
 
     value: T
     revision: int
 
 
 class Database:
-    """The pool that requests share. Raises domain errors only."""
+    """The pool that requests share. It raises only domain errors."""
 
     def __init__(self, pool: AsyncEngine) -> None:
         self._engine = pool
@@ -96,16 +99,16 @@ class Database:
 
     @property
     def connections(self) -> int:
-        """How many connections there may be."""
+        """The largest number of connections."""
         return self._engine.pool.size() if isinstance(self._engine.pool, QueuePool) else 2
 
     @property
     def connections_in_use(self) -> int:
-        """How many of them are in use at the moment."""
+        """The number of connections in use."""
         return self._engine.pool.checkedout() if isinstance(self._engine.pool, QueuePool) else 0
 
     async def read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """Run reading work in one transaction with one snapshot for all its statements."""
+        """Run reading work in one transaction, with one snapshot for all of its statements."""
 
         async def once() -> T:
             async with self._engine.connect() as connection:
@@ -118,9 +121,9 @@ class Database:
         return await _run(once)
 
     async def change(self, work: Callable[[Fetch], Awaitable[tuple[T, bool]]]) -> Written[T]:
-        """Run changing work that is one statement, and so a transaction of its own.
+        """Run changing work that consists of one statement, which is a transaction of its own.
 
-        It returns its value, and whether anything was changed. The statement sees to it that its events name the actor.
+        The work returns its value, and whether anything was changed. The statement must name the actor in its events.
         """
 
         async def once(fetch: Fetch) -> Written[T]:
@@ -130,7 +133,7 @@ class Database:
         return await self.use(once)
 
     async def write(self, work: Callable[[Transaction], Awaitable[T]], *, actor: str) -> Written[T]:
-        """Run changing work in one transaction; its events name the actor."""
+        """Run changing work in one transaction. Its events name the actor."""
 
         async def once() -> Written[T]:
             async with self._engine.connect() as connection:
@@ -143,7 +146,7 @@ class Database:
         return await _run(once)
 
     async def execute(self, query: sqlalchemy.TextClause, values: Mapping[str, object]) -> Sequence[Row[Any]]:
-        """Run one statement that is a transaction of its own, and return its rows."""
+        """Run one statement as a transaction of its own, and return its rows."""
 
         async def once() -> Sequence[Row[Any]]:
             async with self._engine.connect() as connection:
@@ -153,17 +156,18 @@ class Database:
         return await _run(once)
 
     async def fetch(self, query: str, *values: object) -> Sequence[asyncpg.Record]:
-        """Run one statement in the driver's own words (`$1` …) as a transaction of its own, and return its rows.
+        """Run one statement in the driver's syntax (`$1` …) as a transaction of its own, and return its rows.
 
-        For what is done often: it costs a third of what `execute` does. What it raises is the same.
+        This is much cheaper than `execute`, so it is for frequent statements. It raises the same errors.
         """
 
         return await self.use(lambda fetch: fetch(query, *values))
 
     async def use(self, work: Callable[[Fetch], Awaitable[T]]) -> T:
-        """Run statements as `fetch` does, each a transaction of its own, over one session; all again for a retry.
+        """Run statements as `fetch` does, each a transaction of its own, over one session.
 
-        Between them nothing may be waited for: the session is kept from others.
+        A retry runs all of them again. The work must not wait for anything else, because it keeps the session from
+        others.
         """
 
         async def once() -> T:
@@ -179,8 +183,8 @@ class Database:
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """Open one snapshot for a long answer that is read piece by piece.
 
-        It holds a connection of the pool, so that only half of them may be used like this, and PostgreSQL ends it when
-        its reader pauses for ten seconds. Raises `errors.LimitReached`, `errors.Unavailable`.
+        It holds a connection of the pool, so only half of them may be used like this, and PostgreSQL ends it when its
+        reader pauses for ten seconds. Raises `errors.LimitReached`, `errors.Unavailable`.
         """
         async with self._long_read():
             try:
@@ -208,7 +212,7 @@ class Database:
             self._long_reads.release()
 
     async def answers(self) -> bool:
-        """Return whether the database answers at this moment."""
+        """Return whether the database answers now."""
         try:
             async with asyncio.timeout(_PING_SECONDS):
                 await self.execute(_PING, {})
@@ -227,7 +231,7 @@ async def _own_revision(connection: AsyncConnection) -> int:
 
 
 async def _revision(fetch: Fetch) -> int:
-    # Events are drawn while the transaction commits, so only afterwards is the number known, and only here.
+    # Revisions are drawn while the transaction commits, so they are known only afterwards, and only in this session.
     return int((await fetch("SELECT currval('events_revision')"))[0][0])
 
 
@@ -237,23 +241,23 @@ async def _fetch(raw: PoolProxiedConnection, query: str, *values: object) -> Seq
 
 
 async def _guarded(raw: PoolProxiedConnection, call: Callable[[Any], Awaitable[T]]) -> T:
-    """Call the driver past the pool's owner, who therefore does not see that it was cut off."""
+    """Call the driver directly, past SQLAlchemy, which therefore does not notice a lost session."""
     assert raw.driver_connection is not None
     try:
         return await call(raw.driver_connection)
     except asyncpg.PostgresError as error:
-        # It has answered. Where that was its last word, whoever takes the session up will see.
+        # The session has answered. If it was lost since, its next user will notice.
         if reach.is_spent(error):
             raw.invalidate()
         raise
     except BaseException:
-        # Half of a query may have been sent, and whoever used the session next would be told that it is out of order.
+        # Half of a query may have been sent, so the session cannot be used again.
         raw.invalidate()
         raise
 
 
 def _leave_spent_session(context: ExceptionContext) -> None:
-    """Have a session replaced whose next writer would fail as this one did."""
+    """Replace a session whose next writer would fail as this one did."""
     if reach.is_spent(context.original_exception):
         context.is_disconnect = True
         context.invalidate_pool_on_disconnect = False
@@ -280,7 +284,7 @@ def _sqlstate(error: exc.DBAPIError | asyncpg.PostgresError) -> str:
 
 
 def _is_outdated(error: exc.DBAPIError | asyncpg.PostgresError) -> bool:
-    """Whether an upgrade of the schema has changed what a statement returns; the driver prepares it anew then."""
+    """Whether an upgrade of the schema has changed the result of a statement. The driver then prepares it again."""
     cause = getattr(_original(error), "__cause__", None) or error
     return isinstance(cause, asyncpg.InvalidCachedStatementError)
 

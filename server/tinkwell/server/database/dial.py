@@ -1,8 +1,8 @@
-"""Connects to the primary: tries the hosts of a URL in turn, and says of each why it will not do.
+"""Connects to the primary: tries the hosts of a URL in turn, and reports for each why it cannot be used.
 
-A server writes, so that a session of a standby is of no use to it, however many hosts its URL names. The driver would
-find the primary as well, but it gives all hosts one limit of time, which the first one uses up when its machine is
-gone, and it tells of the last one alone.
+A server writes, so it cannot use a session of a standby, whichever hosts its URL names. The driver finds the primary,
+too, but it has one time limit for all hosts, which the first one uses up if its machine is gone, and it reports only
+the last error.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ import asyncpg
 
 from tinkwell.server import database_url as urls
 
-# A host and its port; None for what the driver itself takes where nothing names a host.
+# A host and its port. None stands for the driver's default if no host is named.
 Place: TypeAlias = tuple[str, int] | None
 
-# With these the next host may do better. Whoever is refused by one, for a password say, would not be wanted elsewhere.
+# After these errors the next host is tried. After others, such as a wrong password, it would fail in the same way.
 _NEXT = (
     OSError,
     UnicodeError,  # a name that cannot be looked up
@@ -29,12 +29,12 @@ _NEXT = (
     asyncpg.PostgresConnectionError,
     asyncpg.InternalClientError,
 )
-# The host that was the primary last, of each set of hosts that this process has connected to.
+# The host that was the primary last, for each set of hosts that this process has connected to.
 _primary: dict[tuple[Place, ...], Place] = {}
 
 
 class CannotConnect(ConnectionError):
-    """No host is the primary; the text says of each what is wrong with it, and `causes` has it as it was raised."""
+    """No host is the primary. The text says for each why, and `causes` has the errors."""
 
     def __init__(self, faults: Sequence[tuple[str, BaseException]]) -> None:
         sentences = [sentence for sentence, _ in faults]
@@ -50,11 +50,11 @@ async def connect(
     port: Sequence[int] | None = None,
     **others: Any,
 ) -> asyncpg.Connection:
-    """Do what `asyncpg.connect` does, whose arguments these are, and lead to the primary.
+    """Connect to the primary. The arguments are those of `asyncpg.connect`.
 
-    The host that was the primary last is tried first, then the others in their order. `timeout` is in seconds, for all
-    of them; each gets an equal share of what is left, so that the last one has its turn. Raises `CannotConnect`, and
-    what the driver raises when a host refuses this account, or when the arguments cannot be used.
+    The host that was the primary last is tried first, then the others in order. `timeout` is in seconds, for all hosts;
+    each gets an equal share of the time that is left, so that the last one is tried, too. Raises `CannotConnect`, and
+    the driver's errors if a host refuses this account, or if the arguments cannot be used.
     """
     places = _places(host, port, is_by_service="service" in others)
     deadline = asyncio.get_running_loop().time() + timeout
@@ -69,7 +69,7 @@ async def connect(
         except asyncpg.ClientConfigurationError:
             raise
         except (ValueError, configparser.Error) as error:
-            # The driver does not look closely at what the environment or a service says.
+            # The driver does not check the values from the environment or a service file.
             raise asyncpg.ClientConfigurationError(f"a variable or the service cannot be used: {error}") from error
         else:
             _primary[places] = place
@@ -86,7 +86,7 @@ async def _try(
 
 
 def _places(host: Sequence[str] | None, port: Sequence[int] | None, *, is_by_service: bool) -> tuple[Place, ...]:
-    """Return where to try, as PostgreSQL's programs do: what is said, or else what their variables say."""
+    """Return the hosts to try, as PostgreSQL's programs do: the given ones, or else those of the environment."""
     hosts = host or [] if is_by_service else host or _variable("PGHOST")
     ports = list(port or map(_port, _variable("PGPORT"))) or [urls.DEFAULT_PORT]
     if not hosts:
@@ -115,7 +115,7 @@ def _port(text: str) -> int:
 
 
 def _fault(place: Place, error: BaseException, arguments: Mapping[str, Any]) -> str:
-    """Say in a sentence what is wrong with a host."""
+    """Return a sentence about the error of a host."""
     where = _where(place, arguments)
     match error:
         case asyncpg.TargetServerAttributeNotMatched():

@@ -1,8 +1,8 @@
-"""Which server relays the log: the one whose session has locked the table `relay`, which is there for nothing else.
+"""Elects the server that relays the log: the one whose session has locked the table `relay`, which has no other use.
 
-A lock ends with the session, so a server that dies gives it back. One that merely stops, frozen or cut off, gives it
-back as well: its session is ended when it says nothing for a while. It is no advisory lock, which any role may take:
-who has no privilege on the table keeps nobody from relaying.
+A lock ends with its session, so a server that dies releases it. A server that is frozen or cut off releases it as well,
+because PostgreSQL ends a session that is silent for a while. It is not an advisory lock, because any role may take
+those: a role without privileges on the table cannot stop the relay.
 """
 
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ import asyncpg
 from tinkwell.server.database import engine, reach, session
 
 _LOCK = "BEGIN; LOCK TABLE ONLY relay IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
-# Gives the lock back for a moment, so that nobody waits for ever who wants to drop the table, as a restore does.
+# Releases the lock for a moment, so that a transaction that wants to drop the table, as a restore does, can proceed.
 _LOCK_AGAIN = f"COMMIT; {_LOCK}"
 _TIMEOUT_SECONDS = 5
 
@@ -37,7 +37,7 @@ class PostgresElection:
         try:
             yield PostgresLeadership(connection) if await _try(connection) else None
         finally:
-            # Gives the lock back without waiting for an answer.
+            # This releases the lock without waiting for an answer.
             connection.terminate()
 
 

@@ -16,7 +16,7 @@ from tinkwell.server import database_url as urls
 from tinkwell.server.database import dial
 from tinkwell.server.database import session as sessions
 
-# What asyncpg raises when a connection is lost or cannot be made. It reports some losses as faults of its own.
+# The errors that asyncpg raises when a connection is lost or cannot be made. It reports some losses as internal errors.
 CONNECTION_ERRORS = (
     OSError,
     TimeoutError,
@@ -26,7 +26,7 @@ CONNECTION_ERRORS = (
     asyncpg.InternalClientError,
 )
 
-# What it raises when trying again would end the same.
+# The errors after which another try would end in the same way.
 _REFUSALS = (
     asyncpg.ClientConfigurationError,
     asyncpg.InvalidAuthorizationSpecificationError,
@@ -35,12 +35,13 @@ _REFUSALS = (
 )
 _REFUSES_TLS = "rejected SSL upgrade"
 
-# A connection that was used more lately than this is there unless its socket says otherwise.
+# A connection that was used within this time is alive, unless its socket says otherwise.
 _FRESH_SECONDS = 5.0
 _RESTS_SINCE = "tinkwell rests since"
-# PostgreSQL plans a statement for the tables as they are when a session first runs it, and keeps to that until somebody
-# has looked at the tables again, minutes later. Those of a new site grow from nothing to thousands of rows meanwhile,
-# which such plans read from end to end. So sessions plan anew: soon while they are young, and later once in a minute.
+# PostgreSQL plans a statement when a session first runs it, for the tables as they are then, and keeps the plan until
+# the tables are analyzed, minutes later. The tables of a new site grow from nothing to thousands of rows in the
+# meantime, and such plans read them from end to end. So sessions discard their plans: often while they are young, and
+# later once a minute.
 _PLANS_SINCE, _PLANS_UNTIL = "tinkwell plans since", "tinkwell plans until"
 _FIRST_PLANS_SECONDS = 1.0
 _PLANS_SECONDS = 60.0
@@ -49,7 +50,7 @@ _COMMAND_SECONDS = 35
 
 
 def create(database_url: str, *, pool_size: int) -> AsyncEngine:
-    """Make the pool that requests share; a request waits its turn for at most ten seconds when all are in use."""
+    """Make the pool that requests share. If all connections are in use, a request waits for at most ten seconds."""
     pool = sessions.create_engine(
         database_url,
         sessions.POOL,
@@ -57,7 +58,7 @@ def create(database_url: str, *, pool_size: int) -> AsyncEngine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
-        # Few sessions have all to do where that is little, and have their plans at hand.
+        # Under little load, few sessions do all the work, and have their plans ready.
         pool_use_lifo=True,
     )
     event.listen(pool.sync_engine, "checkin", _lay_aside)
@@ -67,9 +68,9 @@ def create(database_url: str, *, pool_size: int) -> AsyncEngine:
 
 
 async def session(pool: AsyncEngine) -> PoolProxiedConnection:
-    """Take a session of the pool, to speak to the driver past SQLAlchemy; raises what the driver raises.
+    """Take a session of the pool, to use the driver directly. Raises the driver's errors.
 
-    Of itself that raises the driver's errors in a guise that `connect` takes off, and that nobody else knows.
+    The pool itself raises the driver's errors wrapped in others, which only `connect` unwraps.
     """
     try:
         return await pool.raw_connection()
@@ -93,10 +94,10 @@ def _lay_aside(_: object, entry: ConnectionPoolEntry) -> None:
 
 
 def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
-    """Have a connection that is gone replaced; the pool does that for a `DisconnectionError`.
+    """Replace a connection that is lost. The pool does that after a `DisconnectionError`.
 
-    The pool's own look costs three statements each time. A server that ends, or ends a session, closes the socket, and
-    only what rested for long may be gone without a trace.
+    The pool's own check costs three statements each time. A server that ends, or ends a session, closes the socket, so
+    only a connection that was idle for long may be lost without a sign.
     """
     if connection.driver_connection.is_closed():
         raise exc.DisconnectionError("it was closed while it rested")
@@ -109,7 +110,7 @@ def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnecti
 
 
 def _plan_anew(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
-    """Have a session forget its plans when they are as old as it was when it made them, or a minute old."""
+    """Make a session discard its plans when they are as old as it was when it made them, or a minute old."""
     now = time.monotonic()
     since = entry.info.setdefault(_PLANS_SINCE, now)
     if now < entry.info.setdefault(_PLANS_UNTIL, now + _FIRST_PLANS_SECONDS):
@@ -122,12 +123,12 @@ def _plan_anew(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnec
 
 
 def place(database_url: str) -> str:
-    """Return the URL without its secrets, for people."""
+    """Return the URL without its secrets, for messages."""
     return urls.parse(database_url).place
 
 
 def reason(error: BaseException) -> str:
-    """Return in one line what the driver says, which SQLAlchemy surrounds with its own words."""
+    """Return the driver's message on one line, without SQLAlchemy's additions."""
     cause = _cause(error)
     said = str(cause).split("\n", 1)[0] or type(cause).__name__
     if _REFUSES_TLS in said:
@@ -136,7 +137,7 @@ def reason(error: BaseException) -> str:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether to try again is of no use: a wrong password, no such database, or TLS as it cannot be had."""
+    """Whether another try is useless, for example after a wrong password, for a missing database, or without TLS."""
     cause = _cause(error)
     if isinstance(cause, dial.CannotConnect):
         return all(map(is_refusal, cause.causes))
@@ -145,7 +146,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def is_about_connecting(error: BaseException) -> bool:
-    """Whether it tells of a connection that was not made, so that the URL may be wrong."""
+    """Whether an error is about making a connection, so that the URL may be wrong."""
     cause = _cause(error)
     driver_error = cause.__cause__ if isinstance(error, exc.DBAPIError) else cause
     return isinstance(driver_error, (dial.CannotConnect, asyncpg.TooManyConnectionsError, *_REFUSALS))

@@ -1,7 +1,7 @@
-"""What PostgreSQL's catalogue says of the log that would make it silently wrong: found before anything relies on it.
+"""Checks PostgreSQL's catalogue for changes that would silently falsify the log, before the server relies on it.
 
-The database itself refuses to have the log rewritten. What is looked for here only an owner or a superuser can bring
-about, and nothing fails of it: events would be missing, or be told in another order than that of their commits.
+The database itself refuses to rewrite the log. Only an owner or a superuser can make the changes that are checked here.
+They cause no error: events would be missing, or have another order than their commits.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,8 +10,8 @@ import asyncpg
 
 Fetch = Callable[..., Awaitable[Sequence[asyncpg.Record]]]
 
-# The triggers without which changes of a table are no events, or events of the wrong version. A revision that renames
-# one says by its oldest release that those before may not run on it.
+# Without these triggers, changes of a table make no events, or events of a wrong version. A revision that renames one
+# declares by its oldest release that earlier releases may not run on it.
 TRIGGERS: Mapping[str, tuple[str, ...]] = {
     "action": ("action_event", "action_identity", "action_truncate", "action_version"),
     "application": ("application_event", "application_identity", "application_truncate", "application_version"),
@@ -98,12 +98,12 @@ _DRAWN = "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS 
 
 
 async def faults(fetch: Fetch) -> list[str]:
-    """Return a sentence for each fault that the log has, with what to do about it. `fetch` runs one statement."""
+    """Return a sentence for each fault of the log that says what to do. `fetch` runs one statement."""
     return await faults_of_schema(fetch) + await _set_back(fetch)
 
 
 async def faults_of_schema(fetch: Fetch) -> list[str]:
-    """Return those that the catalogue knows of."""
+    """Return the faults that the catalogue shows."""
     names = [(table, trigger) for table, triggers in TRIGGERS.items() for trigger in triggers]
     found = await fetch(_SEQUENCE)
     rest = await fetch(_REST, list(TRIGGERS), [table for table, _ in names], [trigger for _, trigger in names])
@@ -111,12 +111,12 @@ async def faults_of_schema(fetch: Fetch) -> list[str]:
 
 
 async def faults_of_sequence(fetch: Fetch) -> list[str]:
-    """Return those that decide whether a revision that is missing may still come."""
+    """Return the faults of the sequence, which decides whether a missing revision may still come."""
     return [str(row[0]) for row in await fetch(_SEQUENCE)]
 
 
 async def _set_back(fetch: Fetch) -> list[str]:
-    # In this order: the sequence only grows.
+    # The highest revision is read first, because the sequence only grows.
     highest = (await fetch(_HIGHEST))[0][0]
     drawn = (await fetch(_DRAWN))[0][0]
     if drawn >= highest:

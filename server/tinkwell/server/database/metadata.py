@@ -1,4 +1,4 @@
-"""The one collection that every room adds its tables to, so that foreign keys and tests find all of them."""
+"""The one collection of all rooms' tables, in which foreign keys and tests find them."""
 
 import sqlalchemy
 

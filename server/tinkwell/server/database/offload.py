@@ -1,4 +1,4 @@
-"""Work that computes for long is done aside, in a thread, or in pieces, so that the event loop goes on meanwhile."""
+"""Runs long computations in threads or in pieces, so that the event loop is not blocked."""
 
 import asyncio
 import functools
@@ -9,12 +9,12 @@ P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 
-# So many rows or messages are read or built within a few milliseconds.
+# The number of rows or messages that are read or built within a few milliseconds.
 PIECE = 100
 
 
 async def each(function: Callable[[S], T], items: Iterable[S]) -> list[T]:
-    """Return what the function makes of each item; between pieces of them others have their turn."""
+    """Return the function's results for all items. Other tasks run between pieces of them."""
     made: list[T] = []
     for number, item in enumerate(items, start=1):
         made.append(function(item))
@@ -24,13 +24,19 @@ async def each(function: Callable[[S], T], items: Iterable[S]) -> list[T]:
 
 
 class Aside:
-    """Runs functions in threads, a few at a time. The others wait, and are as many as the calls being served."""
+    """Runs functions in threads, a few at a time.
+
+    The others wait; their number is bounded by the calls being served.
+    """
 
     def __init__(self, limit: int) -> None:
         self._turn = asyncio.Semaphore(limit)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what the function returns. A thread cannot be stopped: its turn ends with it, not with its caller."""
+        """Return what the function returns.
+
+        A thread cannot be stopped, so its place is free when it ends, not its caller.
+        """
         await self._turn.acquire()
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(None, functools.partial(function, *args, **kwargs))
@@ -39,6 +45,6 @@ class Aside:
 
     def _end_turn(self, running: asyncio.Future[T]) -> None:
         self._turn.release()
-        # Its caller may have been cancelled, and asyncio complains of errors that nobody looks at.
+        # Its caller may have been cancelled, and asyncio complains about errors that are never read.
         if not running.cancelled():
             running.exception()

@@ -1,7 +1,7 @@
-"""What a failed statement says about the database: that it is out of reach, or that a part of it is missing.
+"""Classifies the errors of statements: the database is out of reach, or a part of it is missing.
 
-A restore drops everything, makes the tables, fills one after the other, and only then adds keys and triggers. Whoever
-works on the database meanwhile may meet any state in between, and none of them is the fault of a caller or of ours.
+A restore drops everything, creates the tables, fills one after the other, and only then adds keys and triggers. A
+statement may meet any state in between, which is not the fault of a caller or of this program.
 """
 
 import contextlib
@@ -21,36 +21,40 @@ _MISSING = (
     "3F000",  # the schema itself
     "55000",  # the trigger that draws the revision which is asked for next
 )
-# What a statement has been planned for, or waited for, was dropped meanwhile. PostgreSQL has no SQLSTATE of its own for
-# that, and never translates the text.
+# An object that a statement was planned for, or waited for, was dropped in the meantime. PostgreSQL has no SQLSTATE for
+# that, and never translates this text.
 _INTERNAL = "XX000"
 _DROPPED = re.compile(r"could not open relation with OID \d|cache lookup failed for ")
 # A transaction that may not write, as on a standby that a pooler or a proxy has put in the primary's place.
 _READ_ONLY = "25006"
-# PostgreSQL's function for NOTIFY. It refuses a channel that has no name, and has no SQLSTATE of its own for that.
+# PostgreSQL's function for NOTIFY. It refuses a channel without a name, and there is no SQLSTATE for that.
 _RINGS = "Async_Notify"
-# That which reads a sequence. After a fail-over the bell's may be unreadable until a server makes it anew.
+# PostgreSQL's function that reads a sequence. After a fail-over the bell's may be unreadable until a server creates it
+# again.
 _READS_SEQUENCE = "read_seq_tuple"
 
 
 def is_incomplete(error: object) -> bool:
-    """Whether a statement failed because a part of our schema, or what belongs into it, is missing."""
+    """Whether a statement failed because a part of the schema, or of its rows, is missing."""
     has_said = getattr(error, "sqlstate", None)
     return has_said in _MISSING or _function(error) in (_RINGS, _READS_SEQUENCE) or _is_of_dropped(error)
 
 
 def is_read_only(error: object) -> bool:
-    """Whether a statement failed because its session's server takes no writes, so that another session is needed."""
+    """Whether a statement failed because its session's server accepts no writes, so that another session is needed."""
     return getattr(error, "sqlstate", None) == _READ_ONLY
 
 
 def is_spent(error: object) -> bool:
-    """Whether a session must be replaced, though it answers: what it has found out once it never asks anew."""
+    """Whether a session must be replaced although it answers, because it keeps outdated state."""
     return is_read_only(error) or is_nameless_ring(error) or _is_of_dropped(error)
 
 
 def is_nameless_ring(error: object) -> bool:
-    """Whether a writer that had to ring found no channel. Its session keeps to that when there is one again."""
+    """Whether a writer that had to ring found no channel.
+
+    Its session remembers that even when a channel exists again.
+    """
     return _function(error) == _RINGS
 
 
@@ -59,20 +63,20 @@ def _is_of_dropped(error: object) -> bool:
 
 
 def _function(error: object) -> object:
-    """Return the function of PostgreSQL that has raised it."""
+    """Return the function of PostgreSQL that has raised the error."""
     # SQLAlchemy wraps the driver's error, which alone has this.
     cause = getattr(error, "__cause__", None) or error
     return getattr(cause, "server_source_function", None)
 
 
 def said(error: BaseException) -> str:
-    """Return what kind of error it is and its text, for the log; those of `dial` are whole sentences."""
+    """Return the kind of an error and its text, for the log. Errors of `dial` are whole sentences already."""
     return str(error) if isinstance(error, dial.CannotConnect) else f"{type(error).__name__}: {error}"
 
 
 @contextlib.contextmanager
 def lost() -> Iterator[None]:
-    """Turn whatever says that the log cannot be read at this moment into `SourceLost`."""
+    """Turn errors that mean that the log cannot be read now into `SourceLost`."""
     try:
         yield
     except (asyncpg.PostgresError, *engine.CONNECTION_ERRORS) as error:

@@ -1,6 +1,6 @@
-"""Whether a database can be worked on: reachable, with a fitting schema, of readable text, safe against a crash.
+"""Checks whether a database can be used: reachable, with a fitting schema, encoded as UTF-8, safe against a crash.
 
-And whether nobody has changed anything of the log by which events would be lost; see `guard`.
+It also checks that nobody has changed the log so that events would be lost; see `guard`.
 """
 
 import asyncio
@@ -16,20 +16,20 @@ from tinkwell.server.database import engine, guard, reach, schema
 
 logger = logging.getLogger(__name__)
 
-# How what `wait` says of a database that cannot be reached begins.
+# The beginning of the message of `wait` about a database that cannot be reached.
 UNREACHABLE = "the database at "
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.5
 
 
 class NotUsable(Exception):
-    """The database answers, but must not be worked on; the text says what to do."""
+    """The database answers, but must not be used. The text says what to do."""
 
 
 async def wait(database_url: str, *, allow_unsafe: bool, patience_seconds: float = _PATIENCE_SECONDS) -> None:
-    """Return once the database is fit for use.
+    """Return when the database can be used.
 
-    Raises `errors.Unavailable` when it does not answer in time, and `NotUsable` when it must not be worked on.
+    Raises `errors.Unavailable` if it does not answer in time, and `NotUsable` if it must not be used.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience_seconds
@@ -74,5 +74,5 @@ async def _faults(connection: AsyncConnection) -> list[str]:
     except asyncpg.PostgresError as error:
         if not reach.is_incomplete(error):
             raise
-        # Whoever reads the log waits for what is missing, and looks once more when it is there.
+        # The readers of the log wait for the missing parts, and check again when these exist.
         return []

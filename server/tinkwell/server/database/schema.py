@@ -1,7 +1,7 @@
-"""The state of the schema: what a database says of it, whether a release may run on that, and how it is moved.
+"""The state of the schema: what a database records of it, whether a release may run on it, and how it is moved.
 
-Alembic runs the revisions. After the last one, in the same transaction, the files of functions that have changed are
-run whole (`tinkwell.migrations.repeatable`). Two that upgrade at once take turns.
+Alembic runs the revisions. After the last one, in the same transaction, the changed files of functions are run
+completely (`tinkwell.migrations.repeatable`). Concurrent upgrades take turns.
 """
 
 import asyncio
@@ -26,20 +26,20 @@ from tinkwell.server.database import engine
 
 T = TypeVar("T")
 
-# As Alembic makes it.
+# The same statement as Alembic's.
 _VERSIONS = "CREATE TABLE alembic_version (version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY)"
-# What is said to those who make a table that another one has just made.
+# The errors for a table that another transaction has just created.
 _MADE_BY_OTHERS = (asyncpg.UniqueViolationError, asyncpg.DuplicateTableError)
 _TIMEOUT_SECONDS = 300
 
 
 class Refused(Exception):
-    """The schema must not be used or moved; the text says what to do."""
+    """The schema must not be used or moved. The text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release, as far as the schema goes: its version, and where its revisions and SQL files are."""
+    """A release, as far as the schema goes: its version, and the places of its revisions and SQL files."""
 
     version: str
     location: Path
@@ -60,11 +60,11 @@ class Release:
         return repeatable.hashes(self.location)
 
     def revisions(self) -> list[script.Script]:
-        """Return all its revisions, the oldest first."""
+        """Return all of its revisions, oldest first."""
         return list(script.ScriptDirectory.from_config(self.config()).walk_revisions())[::-1]
 
     def knows(self, revision: str) -> bool:
-        """Whether it has such a revision."""
+        """Return whether it has such a revision."""
         return any(known.revision == revision for known in self.revisions())
 
     def config(self) -> config.Config:
@@ -76,31 +76,31 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a database says of its schema. An empty one says nothing, and one that was downgraded its revision alone."""
+    """What a database records of its schema. An empty one records nothing, and a downgraded one only its revision."""
 
     revision: str | None = None
     # The SHA-256 of each file of functions that was run.
     files: Mapping[str, str] = field(default_factory=dict)
-    # The release that brought it to where it is, and the oldest one that may still run on it.
+    # The release that moved it there, and the oldest release that may still run on it.
     release: str | None = None
     oldest_release: str | None = None
 
 
 @functools.cache
 def this_release() -> Release:
-    """Return the release that runs."""
+    """Return the running release."""
     return Release(metadata.version("tinkwell"), Path(str(resources.files("tinkwell.migrations"))))
 
 
 def is_newer(state: State, release: Release) -> bool:
-    """Whether a later release has brought the schema to where it is."""
+    """Return whether a later release has moved the schema to its present state."""
     if state.revision is None:
         return False
     return not release.knows(state.revision) or is_later(state.release, release.version)
 
 
 def refusal(state: State, release: Release) -> str | None:
-    """Return why a server of the release must not run on a schema in this state; None if it may."""
+    """Return why a server of the release must not run on a schema in this state, or None if it may."""
     if is_newer(state, release):
         if state.oldest_release is None:
             return f"the schema is at {state.revision}, which this release does not know: upgrade the server"
@@ -118,12 +118,15 @@ def refusal(state: State, release: Release) -> str | None:
 
 
 def is_later(version: str | None, other: str) -> bool:
-    """Whether a version comes after another one. What precedes a release, such as 1.0rc1, counts as that release."""
+    """Return whether a version comes after another one.
+
+    A version before a release, such as 1.0rc1, counts as the release.
+    """
     return version is not None and _numbers(version) > _numbers(other)
 
 
 async def current(database_url: str) -> State:
-    """Return the state that the database's schema is in; raises `Refused` if no release knows such a one."""
+    """Return the state of the database's schema. Raises `Refused` for a state that no release knows."""
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS), engine.connect(database_url) as connection:
             return await connection.run_sync(_current)
@@ -137,10 +140,10 @@ async def current(database_url: str) -> State:
 
 
 async def upgrade(database_url: str, *, server_role: str | None = None, release: Release | None = None) -> State:
-    """Bring the database to the newest revision and the functions of a release, by default of this one.
+    """Move the database to the newest revision and the functions of a release, by default of this one.
 
-    A schema that a later release has brought further stays as it is if that says that this one may still run on it.
-    A server role, which must exist, gets what a server needs that does not own the schema. Raises `Refused`.
+    A schema that a later release has moved further stays unchanged if it allows this release. A server role, which must
+    exist, gets the privileges that a server needs if it does not own the schema. Raises `Refused`.
     """
     chosen = release or this_release()
 
@@ -160,9 +163,9 @@ async def upgrade(database_url: str, *, server_role: str | None = None, release:
 
 
 async def downgrade(database_url: str, revision: str, *, release: Release | None = None) -> None:
-    """Take the database back to the revision; "base" removes everything.
+    """Move the database back to the revision; "base" removes everything.
 
-    Functions stay as they are until the release that has the revision runs its own upgrade. Raises `Refused`.
+    Functions stay unchanged until the release with that revision runs its own upgrade. Raises `Refused`.
     """
 
     def step(connection: Connection, settings: config.Config) -> None:
@@ -176,7 +179,7 @@ async def downgrade(database_url: str, revision: str, *, release: Release | None
 
 
 async def _run(database_url: str, release: Release, step: Callable[[Connection, config.Config], T]) -> T:
-    """Take a step in one transaction, so that one that fails leaves the schema as it was."""
+    """Take a step in one transaction, so that a failed step changes nothing."""
 
     def locked(connection: Connection) -> T:
         _take_turn(connection)
@@ -192,13 +195,13 @@ async def _run(database_url: str, release: Release, step: Callable[[Connection, 
 
 
 class _NotFirst(Exception):
-    """Another one was faster to make the table that is locked."""
+    """Another transaction has created the lock's table first."""
 
 
 def _take_turn(connection: Connection) -> None:
-    """Let nobody else move the schema until the transaction ends.
+    """Let no other process move the schema until the transaction ends.
 
-    It is a lock of a table, which only its owner may take, and no advisory lock, which would be anybody's.
+    This locks a table, which only its owner may lock, because any role may take an advisory lock.
     """
     if not connection.execute(sqlalchemy.text("SELECT to_regclass('alembic_version') IS NOT NULL")).scalar_one():
         try:
@@ -226,7 +229,7 @@ def _current(connection: Connection) -> State:
 
 
 def _refuse_encoding(connection: Connection) -> None:
-    """Refuse a database that cannot keep all text, or, as SQL_ASCII, keeps any bytes as if they were text."""
+    """Refuse a database that cannot store all text, or, as SQL_ASCII, stores any bytes as text."""
     encoding = connection.execute(sqlalchemy.text("SHOW server_encoding")).scalar_one()
     if encoding != "UTF8":
         raise Refused(
@@ -236,7 +239,7 @@ def _refuse_encoding(connection: Connection) -> None:
 
 
 def _leave(state: State, release: Release, server_role: str | None) -> None:
-    """Refuse what cannot be had where a later release has brought the schema further."""
+    """Refuse requests that are impossible after a later release has moved the schema further."""
     if text := refusal(state, release):
         raise Refused(text)
     if server_role is not None:
@@ -251,7 +254,7 @@ def _grant(connection: Connection, release: Release, role: str) -> None:
 
 
 def _is_kept(connection: Connection) -> bool:
-    """Whether the schema has the tables in which it keeps what it is."""
+    """Return whether the schema has the tables that record its state."""
     return bool(connection.execute(sqlalchemy.text("SELECT to_regclass('schema_release') IS NOT NULL")).scalar_one())
 
 

@@ -1,11 +1,11 @@
-"""What our sessions of PostgreSQL depend on, and how they begin. Every connection of ours is made here.
+"""The settings of our sessions of PostgreSQL. Every connection of this component is made here.
 
-A session begins with what ALTER ROLE, ALTER DATABASE and the configuration say. An administrator sets timeouts there, a
-search_path or a DateStyle for other programs, and ours must work all the same. So a session names at its start all that
-its statements depend on, which wins over those three, and over the `options` of the URL.
+A session begins with the settings of ALTER ROLE, ALTER DATABASE and the configuration. An administrator sets timeouts
+there, or a search_path or a DateStyle for other programs, and our statements must work all the same. So a session sets
+everything that its statements depend on at its start, which overrides those three, and the `options` of the URL.
 
-What is left to administrators: `role`; `synchronous_commit`, but for `off`, since what was answered must survive a
-crash; tablespaces and access methods; memory, parallel workers and costs; what is logged and counted.
+These are left to administrators: `role`; `synchronous_commit`, except `off`, because acknowledged writes must survive a
+crash; tablespaces and access methods; memory, parallel workers and costs; logging and statistics.
 """
 
 import functools
@@ -22,11 +22,11 @@ CONNECT_SECONDS = 10
 _SYNCHRONOUS_COMMIT = """
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 """
-# All releases of PostgreSQL that we support know these, and every role may set them.
+# All supported releases of PostgreSQL know these, and every role may set them.
 _PINNED = {
-    # Where the schema is. pg_catalog comes before it unless it is named.
+    # The schema's place. pg_catalog is searched before it unless it is named.
     "search_path": "public",
-    # How values are read and written as text.
+    # The text forms of values.
     "timezone": "UTC",
     "datestyle": "ISO, MDY",
     "intervalstyle": "postgres",
@@ -36,12 +36,12 @@ _PINNED = {
     "array_nulls": "on",
     "transform_null_equals": "off",
     "quote_all_identifiers": "off",
-    # What a transaction is.
+    # The properties of transactions.
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",
     "default_transaction_deferrable": "off",
     "row_security": "on",
-    # How long things may take: as long as we wait for them, unless the session says something else.
+    # No limits but our own, unless the session sets others.
     "statement_timeout": "0",
     "lock_timeout": "0",
     "idle_session_timeout": "0",
@@ -54,12 +54,12 @@ _PINNED = {
     "enable_nestloop": "on",
     "enable_partition_pruning": "on",
 }
-# Few rows are found by their keys again and again. To plan that anew takes longer than to do it, and compiling even
-# longer: to some releases of PostgreSQL what is off costs so much that it seems worth it.
+# Few rows are found by their keys again and again. Planning that again takes longer than running it, and compiling
+# takes even longer. Some releases of PostgreSQL estimate such high costs for disabled plans that they would compile.
 _BY_KEY = {
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
-    # So a plan that was made while a table, or a partition, was nearly empty is still good when that has filled.
+    # So a plan that was made for a nearly empty table or partition is still good when that has filled.
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
 }
@@ -68,7 +68,7 @@ _KEEPALIVE = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_
 
 # For a task that may take long, such as a migration.
 TASK = {"application_name": "tinkwell"}
-# For requests. A session that stops between its statements would hold its locks, and with them the delivery of events.
+# For requests. A session that stops between its statements would hold its locks, and so delay the delivery of events.
 POOL = {
     **_BY_KEY,
     "application_name": "tinkwell",
@@ -79,24 +79,24 @@ POOL = {
 READER = {**_KEEPALIVE, **_BY_KEY, "application_name": "tinkwell reader"}
 REPLAY = {**_KEEPALIVE, "application_name": "tinkwell replay"}
 LISTENER = {**_KEEPALIVE, "application_name": "tinkwell listener"}
-# Three times the longest sleep: a frozen process gives the bell back.
+# Three times the longest sleep, so that a frozen process releases the bell.
 BELL = {**_KEEPALIVE, "application_name": "tinkwell bell", "idle_in_transaction_session_timeout": "15s"}
 RETENTION = {
     **_KEEPALIVE,
     "application_name": "tinkwell retention",
     "idle_in_transaction_session_timeout": "10s",
     "lock_timeout": "5s",
-    # A revision that is promised to be forgotten stays so after a crash.
+    # A revision that is recorded as deleted stays so after a crash.
     "synchronous_commit": "on",
 }
-# A table stays locked as long as a transaction, in which partitions cannot be detached: so another session has the
-# lock, and is idle for as long as a run takes. A server that stands still gives it back in the end.
+# A transaction that locks a table cannot detach partitions. So another session holds the lock, and is idle during a
+# whole run. A server that is frozen loses it in the end.
 RETENTION_TURN = {
     **RETENTION,
     "application_name": "tinkwell retention turn",
     "idle_in_transaction_session_timeout": "1h",
 }
-# Who relays stands for election anew when it says nothing for a while.
+# A relay that is silent for a while must stand for election again.
 RELAY = {**_KEEPALIVE, "application_name": "tinkwell relay", "idle_in_transaction_session_timeout": "15s"}
 
 
@@ -108,9 +108,9 @@ async def connect(
     command_seconds: float | None = None,
     kind: type[asyncpg.Connection] = asyncpg.Connection,
 ) -> asyncpg.Connection:
-    """Begin a session with these settings beside those that all have; raises what the driver raises.
+    """Begin a session with these settings and the common ones. Raises the driver's errors.
 
-    A statement may take `command_seconds` unless it says something else. Raises `database_url.InvalidUrl`.
+    A statement may take `command_seconds` unless it sets another limit. Raises `database_url.InvalidUrl`.
     """
     arguments = _arguments(database_url, settings, connect_seconds)
     return await _open(**arguments, command_timeout=command_seconds, connection_class=kind)
@@ -119,14 +119,14 @@ async def connect(
 def create_pool(
     database_url: str, settings: Mapping[str, str], *, command_seconds: float, max_size: int
 ) -> asyncpg.pool.Pool:
-    """Make a pool of such sessions, to be awaited; raises `database_url.InvalidUrl`."""
+    """Make a pool of such sessions, to be awaited. Raises `database_url.InvalidUrl`."""
     return asyncpg.create_pool(
         **_arguments(database_url, settings, CONNECT_SECONDS),
         min_size=0,
         max_size=max_size,
         command_timeout=command_seconds,
         connect=_open,
-        # Nothing changes a session, so there is nothing to undo, which would be a statement more each time.
+        # Nothing changes a session, so it need not be reset, which would cost a statement each time.
         reset=_leave,
     )
 
@@ -134,15 +134,15 @@ def create_pool(
 def create_engine(
     database_url: str, settings: Mapping[str, str], *, command_seconds: float | None = None, **options: Any
 ) -> AsyncEngine:
-    """Make SQLAlchemy's engine of such sessions, with further options of its own; raises `database_url.InvalidUrl`."""
+    """Make SQLAlchemy's engine of such sessions, with further options of its own. Raises `database_url.InvalidUrl`."""
     arguments = _arguments(database_url, settings, CONNECT_SECONDS)
-    # Where to connect is said to the driver, not to SQLAlchemy, which would read the URL by other rules.
+    # The driver gets the place directly, because SQLAlchemy would read the URL by other rules.
     creator = functools.partial(_open, **arguments, command_timeout=command_seconds)
     return create_async_engine("postgresql+asyncpg://", async_creator=creator, **options)
 
 
 async def _open(*dsn: None, **arguments: Any) -> asyncpg.Connection:
-    """Connect to the primary, and settle the session; a pool of asyncpg's gives a DSN that says nothing."""
+    """Connect to the primary, and settle the session. A pool of asyncpg passes a DSN that is None."""
     connection = await dial.connect(*dsn, **arguments)
     try:
         await _settle(connection)
@@ -157,18 +157,18 @@ def _arguments(database_url: str, settings: Mapping[str, str], connect_seconds: 
 
 
 async def _settle(connection: asyncpg.Connection) -> None:
-    """Set what not every release of PostgreSQL knows, what not every role may set, and what depends on what is set.
+    """Set what only some releases of PostgreSQL know, what only some roles may set, and what depends on other settings.
 
-    As a parameter of the start, each of the former two would be a reason to refuse the session.
+    As a parameter of the connection, each of the former two would make PostgreSQL refuse the session.
     """
     statements = [_SYNCHRONOUS_COMMIT]
     if connection.get_server_version().major >= 17:
         statements.insert(0, "SET transaction_timeout = 0")
-    # No other role may unset it.
+    # No other role may change it.
     if getattr(connection.get_settings(), "is_superuser", "off") == "on":
         statements.append("SET session_replication_role = origin")
     await connection.execute(";".join(statements), timeout=CONNECT_SECONDS)
 
 
 async def _leave(_: asyncpg.Connection) -> None:
-    """Leave a session as it is."""
+    """Leave a session unchanged."""

@@ -1,1 +1,1 @@
-"""Hardware."""
+"""Hardware: the machines that Tinkwell knows."""

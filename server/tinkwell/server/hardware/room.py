@@ -1,4 +1,4 @@
-"""Hardware as a part of the server: over gRPC, and the phone calls of machines over HTTP."""
+"""Hardware as a part of the server: gRPC calls, and the phone calls of machines over HTTP."""
 
 import functools
 
@@ -25,7 +25,7 @@ class HardwareRoom(Room):
 
 
 def phone_home(settings: Settings, database: Database) -> PhoneHome | None:
-    """Make what answers phone calls of machines; None where it is turned off."""
+    """Make the endpoint for machines that phone home, or return None if it is turned off."""
     if not settings.phone_home:
         return None
     calls = PhoneCalls(database, max_enrolled=settings.max_enrolled if settings.enrol_unknown else 0)

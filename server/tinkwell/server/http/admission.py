@@ -1,8 +1,8 @@
-"""Which connections may be open at once, and which of them makes room for another.
+"""Decides which connections may be open at once, and which of them is closed to make room for another.
 
-A connection waits for a request, or is busy with one. Who has asked for something asks within the first packets, so the
-one that has waited for longest is the one that nobody will miss: it makes room where there are as many as may be, all
-together or from one place. Where all are busy, nobody else comes in.
+A connection waits for a request, or is busy with one. A client with a request sends it within its first packets, so the
+connection that has waited longest is the least useful: it is closed if there are too many, in all or from one place. If
+all connections are busy, a new one is refused.
 """
 
 import collections
@@ -13,37 +13,38 @@ from typing import Generic, TypeVar
 C = TypeVar("C", bound=Hashable)
 P = TypeVar("P", bound=Hashable)
 
-# What is left of a process's files for everything else, above all for clients by gRPC: all but this part.
+# Connections take at most one in this many of the files that the process may open. The rest is for everything else,
+# above all for gRPC clients.
 _FILES_SHARE = 4
-# One place never has more than this part of what all may have.
+# One place has at most one in this many of all connections.
 _PLACE_SHARE = 2
 
 
 class Full(Exception):
-    """As many connections as may be are open, and all of them are busy."""
+    """The largest number of connections is open, and all of them are busy."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How many connections may be open: all together, and from one place."""
+    """The largest numbers of open connections: in all, and from one place."""
 
     total: int = 1_000
     per_place: int = 100
 
     def within(self, files: int) -> "Bounds":
-        """Return the bounds of a process that may open so many files."""
+        """Return the bounds of a process that may open this many files."""
         total = max(1, min(self.total, files // _FILES_SHARE))
         return Bounds(total=total, per_place=max(1, min(self.per_place, total // _PLACE_SHARE)))
 
 
 class Admission(Generic[C, P]):
-    """Counts connections by the place that they come from; None is a place that has no bound of its own."""
+    """Counts connections by the place that they come from. The place None has no bound of its own."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._open: dict[C, P | None] = {}
         self._of_place: collections.Counter[P] = collections.Counter()
-        # Those that wait, longest first: all, and again by place.
+        # The waiting connections, longest first: all, and again by place.
         self._waiting: dict[C, None] = {}
         self._waiting_at: dict[P | None, dict[C, None]] = {}
 
@@ -51,7 +52,7 @@ class Admission(Generic[C, P]):
         return iter(self._open)
 
     def enter(self, connection: C, place: P | None) -> C | None:
-        """Let a connection in, which waits then; return the one that makes room and must be closed, if one has to.
+        """Admit a connection, which then waits. Return the connection that must be closed to make room, if any.
 
         Raises `Full`.
         """
@@ -65,7 +66,7 @@ class Admission(Generic[C, P]):
         return leaving
 
     def leave(self, connection: C) -> None:
-        """Forget a connection, if it is not forgotten yet."""
+        """Forget a connection, if it is still known."""
         if connection not in self._open:
             return
         self.work(connection)
@@ -76,13 +77,13 @@ class Admission(Generic[C, P]):
                 del self._of_place[place]
 
     def wait(self, connection: C) -> None:
-        """Note that a connection waits from now on."""
+        """Record that a connection waits from now on."""
         if connection in self._open:
             self._waiting[connection] = None
             self._waiting_at.setdefault(self._open[connection], {})[connection] = None
 
     def work(self, connection: C) -> None:
-        """Note that a connection is busy from now on."""
+        """Record that a connection is busy from now on."""
         if connection in self._waiting:
             del self._waiting[connection]
             place = self._open[connection]

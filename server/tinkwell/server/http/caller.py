@@ -1,8 +1,8 @@
-"""Where a request comes from, which is all that says who sent it.
+"""Determines the address of a request's sender, which alone identifies it.
 
-That is the other end of the connection. Only where that is a proxy that the settings name does the header
-X-Forwarded-For count, and of it what trusted proxies have added: read from its end, up to the first address that is not
-theirs. Whatever stands before it, the caller may have written.
+It is the address at the other end of the connection. Only if that belongs to a proxy that the settings name, the header
+X-Forwarded-For counts, and only the part that trusted proxies have added: it is read from its end, up to the first
+address that is not theirs. The sender may have written everything before that.
 """
 
 import ipaddress
@@ -16,14 +16,14 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _HEADER = "X-Forwarded-For"
-# What one owner of an IPv6 network has at least.
+# The smallest IPv6 network that one owner has.
 _PREFIX = 64
 
 
 def locate(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> str:
-    """Return the caller's address. `forwarded` are the values of all headers of that name, in their order.
+    """Return the caller's address. `forwarded` are the values of all headers of that name, in order.
 
-    Raises `errors.InvalidField` where a trusted proxy says what is no address.
+    Raises `errors.InvalidField` if a trusted proxy gives something that is not an address.
     """
     address = parse_address("address", peer)
     hops = [hop for line in forwarded for hop in line.split(",")]
@@ -33,14 +33,14 @@ def locate(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> s
 
 
 def neighbourhood(address: Address) -> Network:
-    """Return the addresses that are as good as this one to whoever has it: of IPv6, all of the /64, of IPv4, itself."""
+    """Return the addresses that the owner of this one can use as well: for IPv6 all of the /64, for IPv4 itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return ipaddress.IPv4Network(address)
     return ipaddress.IPv6Network((address, _PREFIX), strict=False)
 
 
 def parse_address(field: str, text: str) -> Address:
-    """Parse an address. A zone says nothing elsewhere, and a mapped IPv4 address is that address.
+    """Parse an address. A zone is dropped, and a mapped IPv4 address becomes an IPv4 address.
 
     Raises `errors.InvalidField`.
     """

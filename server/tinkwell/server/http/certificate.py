@@ -1,4 +1,4 @@
-"""The certificates that Tinkerbell's tools are to trust, read from the file that the server shows."""
+"""The certificates that Tinkerbell's tools have to trust, read from the file that the server presents."""
 
 import asyncio
 import logging
@@ -15,39 +15,40 @@ from tinkwell.server.http.joined import Joined
 
 logger = logging.getLogger(__name__)
 
-# A server that has not begun by then is not waited for any longer.
+# A request waits at most this long for the port of the tools.
 _PATIENCE_SECONDS = 20.0
-# The file may hold the private key as well, which must not leave this machine.
+# The file may contain the private key as well, which must not leave this machine.
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def add_to(application: Starlette, path: Path | None, *, serves: asyncio.Event) -> None:
-    """Let `/cert` tell the certificates of a file, where there is one, once the port for the tools answers.
+    """Let `/cert` return the certificates of a file, if there is one, once the port for the tools answers.
 
-    Raises as `Bundle` does.
+    Raises the errors of `Bundle`.
     """
     if path is not None:
         application.routes.append(Route("/cert", Bundle(path, serves).answer))
 
 
 class Bundle:
-    """The certificates of a PEM file. Raises `OSError` where it cannot be read, `errors.Unavailable` for none in it.
+    """The certificates of a PEM file. Raises `OSError` if it cannot be read, `errors.Unavailable` if it has none.
 
-    A renewed file is read again; while it cannot be, the former certificates are told, as they are also shown.
+    A renewed file is read again. While that fails, the former certificates are returned, because they are also still
+    presented.
     """
 
     def __init__(self, path: Path, serves: asyncio.Event) -> None:
         self._path = path
         self._serves = serves
         self._known = _certificates(path)
-        # Threads are few, and others need them, too.
+        # Shared, because threads are few, and other work needs them, too.
         self._reading = Joined(self._read)
 
     async def answer(self, request: Request) -> Response:
-        """Answer with the bundle, once whoever has it may connect.
+        """Answer with the certificates, once the port of the tools accepts connections.
 
-        Tinkerbell's tools connect as soon as they have it, and give up if they cannot. They break down where there is
-        no certificate in the answer, and do not look at its status.
+        Tinkerbell's tools connect as soon as they have the answer, and give up if they cannot. They crash if the answer
+        holds no certificate, and do not look at its status.
         """
         status = 200
         try:

@@ -1,12 +1,12 @@
-"""One connection to the HTTP port, from the moment it is opened to its end, which comes by a deadline if nothing else.
+"""One connection to the HTTP port, which ends at a deadline at the latest.
 
-uvicorn parses requests and writes answers. It closes a connection that says nothing after an answer, and none that says
-nothing at first, goes on sending, or does not take what it has asked for. So this stands between it and the transport:
+uvicorn parses requests and writes answers. It closes a connection that is silent after an answer, but not one that is
+silent at first, sends without end, or does not read its answer. So this class stands between uvicorn and the transport:
 
     opened ──▶ waits for a request ──▶ busy: its body comes, it is answered, the answer goes ──▶ waits again …
                  HEAD_SECONDS             REQUEST_SECONDS
 
-Either time counts from the beginning of the state, whatever is sent meanwhile; when it is over, so is the connection.
+Each time counts from the beginning of the state, whatever is sent in the meantime. After it the connection is closed.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from tinkwell.server.http import overtaken
 from tinkwell.server.http.gate import Gate
 
 HEAD_SECONDS = 10.0
-# More than any answer takes, since these have deadlines of their own.
+# More than any answer takes, because these have deadlines of their own.
 REQUEST_SECONDS = 30.0
 
-# By this name a request tells which connection it came by.
+# The key under which a request names its connection.
 _KEY = "tinkwell.connection"
 _REFUSAL_TEXT = b"too many connections are open; try again\n"
 _REFUSAL = (
@@ -33,7 +33,7 @@ _REFUSAL = (
 
 
 class Connection(asyncio.Protocol):
-    """Passes on what a transport tells, and keeps the deadlines."""
+    """Passes on the calls of a transport, and keeps the deadlines."""
 
     def __init__(
         self, gate: Gate["Connection"], config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any]
@@ -43,12 +43,12 @@ class Connection(asyncio.Protocol):
         self._http = overtaken.Protocol(config, server_state, {**app_state, _KEY: self}, self._loop)
         self._transport: asyncio.Transport | None = None
         self._is_refused = False
-        # Several may have come at once; they are answered one after the other.
+        # Several requests may have come at once. They are answered one after the other.
         self._requests = 0
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, or say that there is no room."""
+        """Begin, or refuse the connection if there is no room."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if self._gate.enter(self, transport.get_extra_info("peername")[0]):
@@ -60,65 +60,65 @@ class Connection(asyncio.Protocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come."""
+        """Pass received data on."""
         if not self._is_refused:
             self._http.data_received(data)
 
     def eof_received(self) -> None:
-        """Take note that nothing more will come; the transport closes itself."""
+        """Pass on that no more data will come. The transport closes itself."""
         if not self._is_refused:
             self._http.eof_received()
 
     def pause_writing(self) -> None:
-        """Take note that the other end does not read as fast as it is written to."""
+        """Pass on that the other end reads more slowly than the server writes."""
         if not self._is_refused:
             self._http.pause_writing()
 
     def resume_writing(self) -> None:
-        """Take note that it does again."""
+        """Pass on that the other end reads again."""
         if not self._is_refused:
             self._http.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """End the connection."""
         self._await(None)
         self._gate.leave(self)
         if not self._is_refused:
             self._http.connection_lost(exc)
 
     def begin(self) -> None:
-        """Note that a request has come, but for its body."""
+        """Record that a request has come, except for its body."""
         self._requests += 1
         if self._requests == 1 and self._is_open:
             self._gate.work(self)
             self._await(REQUEST_SECONDS)
 
     def end(self) -> None:
-        """Note that a request is answered, as far as the transport has taken the answer."""
+        """Record that a request is answered, as far as the transport has accepted the answer."""
         self._requests -= 1
         if self._requests == 0 and self._is_open:
             self._gate.wait(self)
             self._await(HEAD_SECONDS)
 
     def cut(self) -> None:
-        """Close the connection at once. Answers that the other end has not taken are lost."""
+        """Close the connection at once. Answers that the other end has not read are lost."""
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def _is_open(self) -> bool:
-        # Until the deadline is taken away, it closes also what waits for ever to be closed.
+        # While there is a deadline, it also closes a connection that would wait for ever to be closed.
         return self._deadline is not None
 
     def _await(self, seconds: float | None) -> None:
-        """Replace the deadline; None is for none."""
+        """Replace the deadline. None removes it."""
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = None if seconds is None else self._loop.call_later(seconds, self.cut)
 
 
 class Timed:
-    """Tells connections when their requests begin and end. Raises what the application raises."""
+    """Tells connections when their requests begin and end. Raises the application's errors."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application

@@ -1,4 +1,4 @@
-"""Whom a port lets in: so many connections, and so many from one address, so that nobody keeps all others out."""
+"""Limits the connections of a port, in all and from one address, so that no client can keep all others out."""
 
 import logging
 from collections.abc import Hashable, Sequence
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class Connection(Hashable, Protocol):
-    """What is let in."""
+    """A connection that can be admitted."""
 
     def cut(self) -> None:
         """Close it at once."""
@@ -21,7 +21,7 @@ C = TypeVar("C", bound=Connection)
 
 
 class Gate(Generic[C]):
-    """Counts connections. Those of proxies have no bound by address, since each may be somebody else's."""
+    """Counts connections. Those of proxies have no bound by address, because each may come from another client."""
 
     def __init__(self, bounds: Bounds, proxies: Sequence[caller.Network] = ()) -> None:
         self._admission: Admission[C, caller.Network] = Admission(bounds)
@@ -29,7 +29,7 @@ class Gate(Generic[C]):
         self._proxies = proxies
 
     def enter(self, connection: C, peer: str) -> bool:
-        """Let a connection in, in place of another one if need be; False where it cannot be."""
+        """Admit a connection, and close another one if needed. Return False if it cannot be admitted."""
         address = caller.parse_address("address", peer)
         is_proxy = any(address in network for network in self._proxies)
         try:
@@ -43,19 +43,19 @@ class Gate(Generic[C]):
         return True
 
     def leave(self, connection: C) -> None:
-        """Let another one have its place."""
+        """Free the place of a connection."""
         self._admission.leave(connection)
 
     def wait(self, connection: C) -> None:
-        """Note that it waits for a request."""
+        """Record that a connection waits for a request."""
         self._admission.wait(connection)
 
     def work(self, connection: C) -> None:
-        """Note that it is busy with one."""
+        """Record that a connection is busy with a request."""
         self._admission.work(connection)
 
     def cut_all(self) -> None:
-        """Close all connections, whatever they are at."""
+        """Close all connections, whatever their state."""
         for connection in list(self._admission):
             connection.cut()
 

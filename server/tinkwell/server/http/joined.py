@@ -1,4 +1,4 @@
-"""An answer that all who ask for it at the same time share, so that many who ask cost no more than one."""
+"""An answer that concurrent callers share, so that many callers cost no more than one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,21 +8,21 @@ T = TypeVar("T")
 
 
 class Joined(Generic[T]):
-    """A question. Whoever asks while it is being answered gets that answer; an error is the first one's alone."""
+    """A question. Calls during an answer get that answer, too. Only the first caller gets an error."""
 
     def __init__(self, question: Callable[[], Awaitable[T]]) -> None:
         self._question = question
         self._under_way: _Answer[T] | None = None
 
     async def ask(self) -> T:
-        """Ask, or wait for the answer that somebody else is getting. Raises what the question raises."""
+        """Ask, or wait for the answer that another call is getting. Raises the errors of the question."""
         while (under_way := self._under_way) is not None:
             await under_way.is_over.wait()
             if under_way.found:
                 return under_way.found[0]
         under_way = self._under_way = _Answer()
         try:
-            # All who have come in the same moment join, before an answer is made that takes the loop for itself.
+            # Lets all calls of the same moment join before the computation blocks the loop.
             await asyncio.sleep(0)
             answer = await self._question()
             under_way.found.append(answer)
@@ -35,5 +35,5 @@ class Joined(Generic[T]):
 class _Answer(Generic[T]):
     def __init__(self) -> None:
         self.is_over = asyncio.Event()
-        # The answer, once there is one.
+        # The answer, once there is one, or nothing.
         self.found: list[T] = []

@@ -1,4 +1,4 @@
-"""Serves an ASGI application from the loop of the rest of the server, which also decides when to stop."""
+"""Serves an ASGI application in the event loop of the server, which also decides when to stop."""
 
 import asyncio
 import resource
@@ -19,16 +19,16 @@ from tinkwell.server.http.connection import Connection, Timed
 from tinkwell.server.http.gate import Gate
 
 _GRACE_SECONDS = 2
-# As often as the class below expects; it keeps the date of its answers by that.
+# The interval that the base class expects; it updates the date of its answers by that.
 _TICK_SECONDS = 0.1
-# So many connections are taken at a time, before what they send is looked at: all of them wait, and may have to make
-# room for each other. The others wait in the kernel.
+# The number of connections that are accepted before their data is read: all of them wait, and may have to make room for
+# each other. The others wait in the kernel.
 _TAKEN_AT_ONCE = 16
 _KERNEL_QUEUE = 1_024
 
 
 class _Server(uvicorn.Server):
-    """A server that tells when it listens, stops at once, and leaves the process's signals to the process."""
+    """A server that reports when it listens, stops at once, and leaves the process's signals alone."""
 
     def __init__(self, config: uvicorn.Config, gate: Gate[Connection]) -> None:
         super().__init__(config)
@@ -37,7 +37,7 @@ class _Server(uvicorn.Server):
         self._is_told = asyncio.Event()
 
     def stop(self) -> None:
-        """End `serve`, once goodbye is said to all connections."""
+        """End `serve` after all connections are closed properly."""
         self.should_exit = True
         self._is_told.set()
 
@@ -48,7 +48,7 @@ class _Server(uvicorn.Server):
         self.listens.set()
 
     async def main_loop(self) -> None:
-        """Tick until told to stop; the class above would see that at the next tick only."""
+        """Tick until told to stop. The base class would notice that only at the next tick."""
         ticks = 0
         while not await self.on_tick(ticks):
             ticks += 1
@@ -57,10 +57,10 @@ class _Server(uvicorn.Server):
                     await self._is_told.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say goodbye to connections, which takes a while, if there are any."""
+        """Close the connections properly, which takes a while if there are any."""
         if self.server_state.connections or self.server_state.tasks:
             await super().shutdown(sockets)
-            # Those who do not take what they have asked for are still there.
+            # The connections of clients that do not read their answers are still open.
             self._gate.cut_all()
             return
         for server in self.servers:
@@ -75,7 +75,7 @@ class _Server(uvicorn.Server):
 class HttpListener:
     """Listens on a port, 0 for a free one.
 
-    At most `bounds` connections are open, and fewer where the process may open few files. `proxies` are not bound by
+    At most `bounds` connections are open, and fewer if the process may open few files. `proxies` are not limited by
     address.
     """
 
@@ -100,7 +100,7 @@ class HttpListener:
         self._server = _Server(
             uvicorn.Config(
                 Timed(application),
-                # It is called as the class would be.
+                # It is called like the class.
                 http=cast(type[asyncio.Protocol], connect),
                 backlog=_TAKEN_AT_ONCE,
                 log_config=None,
@@ -108,7 +108,7 @@ class HttpListener:
                 lifespan="off",
                 ws="none",
                 server_header=False,
-                # By default whoever calls from this machine could say to be anybody; see `http.caller`.
+                # By default a caller on this machine could claim any address; see `http.caller`.
                 proxy_headers=False,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             ),
@@ -117,7 +117,10 @@ class HttpListener:
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[str]:
-        """Serve until the block ends; yields the address as host:port. Raises `errors.Unavailable` for a taken port."""
+        """Serve until the block ends; yield the address as host:port.
+
+        Raises `errors.Unavailable` for a port that is in use.
+        """
         with self._bind() as listening:
             async with asyncio.TaskGroup() as tasks:
                 serving = tasks.create_task(self._server.serve(sockets=[listening]), name="http")
@@ -125,7 +128,7 @@ class HttpListener:
                     await self._server.listens.wait()
                     yield self._address(listening)
                 finally:
-                    # Awaited here, since the group would cancel it before it has said goodbye to its connections.
+                    # Awaited here, because the group would cancel it before it has closed its connections properly.
                     self._server.stop()
                     await serving
 
@@ -142,6 +145,6 @@ class HttpListener:
 
 
 def _files() -> int:
-    """Return how many files this process may open."""
+    """Return the number of files that this process may open."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if files == resource.RLIM_INFINITY else files

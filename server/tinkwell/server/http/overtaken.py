@@ -1,8 +1,8 @@
-"""Answers that uvicorn refuses, since another one has gone already: its own, or the application's.
+"""Handles answers that uvicorn refuses because another answer was sent already: its own, or the application's.
 
-The body of a request may turn out to be none, as one in pieces that are no chunks. uvicorn says so at once and closes
-the connection, while the application is at its answer. This then is an error, logged with a traceback for each of them.
-So is the refusal by uvicorn where the application has answered, or the refusal was said before.
+The body of a request may turn out to be invalid, such as a malformed chunk. uvicorn refuses it at once and closes the
+connection while the application prepares its answer. That answer would then cause an error with a traceback in the log.
+The same happens to uvicorn's refusal if the application has already answered, or if it has refused before.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _END_SECONDS = 5.0
 
 
 class Overtaken:
-    """Lets an application end quietly where its answer comes too late for its connection."""
+    """Lets an application end quietly if its answer comes too late for its connection."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -33,7 +33,7 @@ class Overtaken:
 
 
 class Protocol(h11_impl.H11Protocol):
-    """Refuses what is no HTTP as far as there is anything left to be said."""
+    """Refuses data that is not HTTP, as long as an answer can still be sent."""
 
     def send_400_response(self, msg: str) -> None:
         try:
@@ -44,7 +44,7 @@ class Protocol(h11_impl.H11Protocol):
 
 
 async def _end(receive: Receive) -> None:
-    """Wait until the connection is closed, since uvicorn complains of requests that end before and are not answered."""
+    """Wait until the connection is closed, because uvicorn complains about requests that end without an answer."""
     try:
         async with asyncio.timeout(_END_SECONDS):
             while (await receive())["type"] != "http.disconnect":

@@ -1,9 +1,9 @@
-"""What those who run a server may ask about it, whoever answers: the server itself, or a supervisor for its workers."""
+"""The health questions of operators, which the server itself answers, or a supervisor for its workers."""
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 
-# By name, True or else what is wrong.
+# By name: True, or the reason for a failure.
 Checks = Mapping[str, bool | str]
 
 
@@ -11,8 +11,8 @@ Checks = Mapping[str, bool | str]
 class Probe:
     """The questions.
 
-    `liveness` is whether the processes get to answer at all: what fails it for long is mended by a restart alone.
-    `readiness` is whether calls are served. `metrics` is the exposition for Prometheus.
+    `liveness`: whether the processes answer at all; if that fails for long, only a restart helps. `readiness`: whether
+    calls are served. `metrics`: the exposition for Prometheus.
     """
 
     liveness: Callable[[], Awaitable[Checks]]

@@ -1,4 +1,4 @@
-"""How much of something each of many callers may do: some of it at once, and from then on as much as flows in again."""
+"""Limits the rate of each of many callers, with token buckets."""
 
 import collections
 from collections.abc import Callable, Hashable
@@ -8,9 +8,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Rate(Generic[K]):
-    """Buckets by caller that hold `burst`, and get `per_second` back.
+    """Buckets by caller, which hold `burst` and refill by `per_second`.
 
-    At most `callers` are known, those who came last. Whoever is forgotten begins anew with a full bucket.
+    At most `callers` are known, the most recent ones. A caller that was forgotten begins again with a full bucket.
     """
 
     def __init__(self, *, burst: float, per_second: float, clock: Callable[[], float], callers: int = 10_000) -> None:
@@ -18,13 +18,13 @@ class Rate(Generic[K]):
         self._per_second = per_second
         self._clock = clock
         self._callers = callers
-        # What each bucket held, and when.
+        # The content of each bucket, and the time when it had that.
         self._buckets: collections.OrderedDict[K, tuple[float, float]] = collections.OrderedDict()
 
     def take(self, caller: K, amount: float = 1) -> float:
-        """Take an amount out of a caller's bucket and return 0; or return in how many seconds it will have so much.
+        """Take an amount from a caller's bucket and return 0, or return the seconds until the bucket has that much.
 
-        Nothing is taken in that case. An amount that no bucket holds waits for a full one, and takes all of it.
+        Nothing is taken in that case. An amount larger than the bucket waits for a full one, and takes all of it.
         """
         now = self._clock()
         held, since = self._buckets.pop(caller, (self._burst, now))

@@ -1,4 +1,4 @@
-"""Leases as a part of the server. Whatever is held under leases is handed in by the room that it belongs to."""
+"""Leases as a part of the server. Each room that holds something under leases passes its holder in."""
 
 import functools
 

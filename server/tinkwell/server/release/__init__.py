@@ -1,1 +1,1 @@
-"""Releases: manifests that are brought about by operations, which provisioners carry out."""
+"""Releases: provisioners carry out operations, which put manifests into effect."""

@@ -1,4 +1,4 @@
-"""Releases as a part of the server: with the output of their steps, and what of them is held under leases."""
+"""Releases as a part of the server, with the output of their steps and the operations that are held under leases."""
 
 import functools
 

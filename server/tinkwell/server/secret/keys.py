@@ -1,14 +1,15 @@
-"""The key file: a key in each line, of which the first seals and all open.
+"""The key file: one key per line. The first key seals, and all keys open.
 
     # Tinkwell's keys; see docs/how-to/secrets.md. What begins with # is a comment, and empty lines mean nothing.
     vCE0Yt2JkVd8oG0Qn3bq6zZ0v5J1mJc1cVb8kq8uQmA=
     3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=
 
-A key is 32 random bytes in Base64. Its id is made from it, so that a file has nothing but keys, two servers cannot call
-different ones alike, and the order of lines can change. What a key is used for has a key of its own, derived from it.
+A key is 32 random bytes in Base64. Its id is computed from it, so that a file contains only keys, different keys never
+have the same id on two servers, and the order of lines can change. Each use of a key has a key of its own, derived from
+it.
 
-Whoever can read the file can read every secret, and whoever can write it chooses who can. So it belongs to the account
-of the server, or to root, and nobody else may read or write it (mode 0600 or 0400).
+An account that can read the file can read every secret, and one that can write it can replace the keys. So the file
+must belong to the account of the server, or to root, and no other account may read or write it (mode 0600 or 0400).
 """
 
 import base64
@@ -31,19 +32,19 @@ _HEAD = "# Tinkwell's keys. The first one seals, all of them open. Whoever has t
 
 
 class InvalidKeys(Exception):
-    """The key file cannot be used, or not be written; the text says why and what to do."""
+    """The key file cannot be used or written. The text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key by its id, and what is derived from it for each use."""
+    """A key by its id, and the keys derived from it, one for each use."""
 
     id: bytes
     sealing: bytes = field(repr=False)
 
     @classmethod
     def of(cls, secret: bytes) -> "Key":
-        """Make a key of 32 random bytes."""
+        """Make a key from 32 random bytes."""
         assert len(secret) == KEY_BYTES
 
         def derive(use: str) -> bytes:
@@ -62,11 +63,11 @@ class Keys:
 
     @property
     def ids(self) -> Sequence[bytes]:
-        """The ids of all keys, that of the first one first."""
+        """The ids of all keys, in the order of the file."""
         return list(self._by_id)
 
     def find(self, id: bytes) -> Key | None:  # noqa: A002  # the word for it
-        """Return the key of an id."""
+        """Return the key with an id."""
         return self._by_id.get(id)
 
 
@@ -91,7 +92,7 @@ def read(path: Path) -> Keys:
 
 
 def create(path: Path, *, append: bool = False) -> Key:
-    """Write a key file with a new key, or append a new key to a key file. Raises `InvalidKeys`."""
+    """Write a key file with a new key, or append a new key to an existing one. Raises `InvalidKeys`."""
     secret = secrets.token_bytes(KEY_BYTES)
     line = base64.b64encode(secret).decode() + "\n"
     if append:
@@ -119,9 +120,9 @@ def _parse(line: str) -> Key | None:
 
 
 def _read_text(path: Path) -> str:
-    """Return what is in the file, if only those who may can have put it there."""
+    """Return the content of the file, if only permitted accounts can have written it."""
     try:
-        # What is checked is what is read. A pipe would be waited for without end.
+        # The open file is checked, so that it cannot be replaced in between. Opening a pipe would block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             _check(path, os.fstat(descriptor))
@@ -130,7 +131,7 @@ def _read_text(path: Path) -> str:
         raise InvalidKeys(f"{path} cannot be read: {error.strerror or error}") from error
     if len(content) > MAX_FILE_BYTES:
         raise InvalidKeys(f"{path} has more than {MAX_FILE_BYTES:,} bytes, so it is no key file")
-    # A line that is not ASCII is no key, and is told by its number.
+    # A line that is not ASCII is not a key, and is reported by its number.
     return content.decode("ascii", errors="replace")
 
 
@@ -150,7 +151,7 @@ def _check(path: Path, status: os.stat_result) -> None:
 
 
 def _write(path: Path, text: str, *, may_exist: bool) -> None:
-    """Write the file, so that it is there whole or not at all, and that nobody else may ever read it."""
+    """Write the file so that it is complete or absent, and that no other account can ever read it."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
     try:

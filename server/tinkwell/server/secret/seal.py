@@ -26,12 +26,12 @@ _TABLE = "sealed_value"
 
 
 class NotOpened(Exception):
-    """What is stored is not what was sealed for this place: it was changed, moved, or cut off."""
+    """The stored value was not sealed for this place: it was changed, moved, or cut off."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Owner:
-    """Whose documents they are: the name of a table, and an id in it, as the room of the table writes it."""
+    """The owner of documents: the name of a table, and an id in it, in the form that the table's room uses."""
 
     kind: str
     id: str
@@ -39,7 +39,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a value stood: in which document of an owner, and at which JSON pointer."""
+    """The place of a value: a document of an owner, and a JSON pointer."""
 
     owner: Owner
     document: str
@@ -47,14 +47,14 @@ class Place:
 
     @property
     def associated_data(self) -> bytes:
-        """The place in a form that no other place has."""
+        """The place as bytes that no other place has."""
         row = [_TABLE, _VERSION, self.owner.kind, self.owner.id, self.document, self.pointer]
         return json.dumps(row).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many values are sealed of a document of an owner."""
+    """The number of values that are sealed of a document of an owner."""
 
     owner: Owner
     document: str
@@ -62,14 +62,17 @@ class Sealed:
 
 
 def seal(key: Key, place: Place, value: bytes) -> bytes:
-    """Seal a value to its place."""
+    """Seal a value for its place."""
     nonce = os.urandom(_NONCE_BYTES)
     sealed = aead.AESGCM(key.sealing).encrypt(nonce, value, place.associated_data)
     return bytes([_VERSION]) + key.id + nonce + sealed
 
 
 def open_sealed(known: Keys, place: Place, sealed: bytes) -> bytes:
-    """Open what was sealed to a place. Raises `NotOpened`, and `errors.SecretsDisabled` where the key is not known."""
+    """Open a value that was sealed for a place.
+
+    Raises `NotOpened`, and `errors.SecretsDisabled` if the key is not known.
+    """
     if len(sealed) < _HEAD_BYTES + _TAG_BYTES or sealed[0] != _VERSION:
         raise NotOpened(f"{place}: this is no sealed value of version {_VERSION}")
     key = known.find(sealed[1:_ID_END])

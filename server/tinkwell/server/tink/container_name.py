@@ -1,7 +1,8 @@
-"""Names of actions for a worker that names their containers after them.
+"""Names of actions for a worker that names its containers after them.
 
-Docker takes fewer names than templates do: none of a single character, and none with a space or with a letter that is
-not ASCII. An action with another name is told by one that Docker takes, and its reports come back with that.
+Docker accepts fewer names than templates do: none with a single character, and none with a space or a letter outside of
+ASCII. The worker is told another name for such an action, which Docker accepts, and its reports come back with that
+name.
 """
 
 import re
@@ -15,15 +16,18 @@ _OTHER_CHARACTER = re.compile(r"[^a-zA-Z0-9_.-]")
 
 
 def told(actions: Sequence[Action]) -> list[str]:
-    """Return the names by which the actions of a workflow are told, in their order; in a task each is another one."""
+    """Return the names under which the worker is told the actions of a workflow, in order.
+
+    In a task all names differ.
+    """
     names = {(action.task_name, action.name) for action in actions if _TAKEN.fullmatch(action.name)}
     return list(_told(actions, names))
 
 
 def find(actions: Sequence[Action], task_name: str, name: str) -> Action | None:
-    """Return the action that a worker means by a name, its own or the one that it was told; None where there is none.
+    """Return the action that a worker names by its own name or by the one that it was told, or None.
 
-    No action is told by a name that is another one's own.
+    No action is told under the own name of another one.
     """
     for action, known_as in zip(actions, told(actions), strict=True):
         if action.task_name == task_name and name in (action.name, known_as):
@@ -32,7 +36,7 @@ def find(actions: Sequence[Action], task_name: str, name: str) -> Action | None:
 
 
 def _told(actions: Sequence[Action], names: set[tuple[str, str]]) -> Iterator[str]:
-    # How many actions of a task had the same name once it was one that Docker takes.
+    # The number of actions of a task with the same name after the conversion.
     counts: Counter[tuple[str, str]] = Counter()
     for action in actions:
         name = action.name

@@ -4,8 +4,9 @@
                       ▲                 └── no ──▶ wait              │
                       └───── an action of the worker changed, or a while has passed
 
-A worker runs a workflow as far as it can before it reads on, so it is given one at a time: what it reads later would be
-out of date. One task follows the log for all streams, and wakes those whose worker has to do with an event.
+A worker runs a workflow as far as it can before it reads on, so it is given one workflow at a time: a second one would
+be out of date when the worker reads it. One task follows the log for all streams, and wakes the streams of the workers
+that an event concerns.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ from tinkwell.server.workflow.service.operations import WorkflowService
 
 logger = logging.getLogger(__name__)
 
-# Work may also become due because time has passed, which no event tells.
+# Work may also become due by the passing of time alone, which no event reports.
 _LOOK_AGAIN_SECONDS = 10.0
 _LONGEST_PAUSE_SECONDS = 1.0
 _SELECTION = Selection(
@@ -45,7 +46,7 @@ _SELECTION = Selection(
     ),
     resource_types=frozenset({ResourceType.ACTION}),
 )
-# With these the turn may pass to another worker.
+# After these events it may be another worker's turn.
 _STEPS = frozenset(
     {
         event_service_pb2.EVENT_TYPE_ACTION_SUCCEEDED,
@@ -59,9 +60,9 @@ Write = Callable[[Progress], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What a worker was given: the actions of a workflow that it runs in a row, up to the index `end`.
+    """A worker's turn: the actions of a workflow that it runs in a row, up to the index `end`.
 
-    `ended` is the attempt that had ended without success before, so that the worker was to repeat it.
+    `ended` is the attempt that had ended without success before, so that the worker had to repeat it.
     """
 
     workflow_id: str
@@ -69,25 +70,25 @@ class _Turn:
     ended: tuple[int, int] | None
 
     def covers(self, progress: Progress) -> bool:
-        """Whether the worker is still busy with it."""
+        """Whether the worker is still busy with the turn."""
         is_given = progress.workflow_id == self.workflow_id and progress.completed_actions < self.end
         return is_given and _ended(progress) in (None, self.ended)
 
 
 def _ended(progress: Progress) -> tuple[int, int] | None:
-    """Return the action and the attempt at it after which another one is to come, None where there is none."""
+    """Return the action and its attempt that must be followed by another attempt, or None if there is none."""
     current = progress.current
     return (current.index, current.attempt) if current is not None and current.state is State.PENDING else None
 
 
 class Dispatch:
-    """Serves the streams. Beyond `max_held` of them a stream ends as soon as it would have to wait."""
+    """Serves the streams. Beyond `max_held` streams, one ends as soon as it would have to wait."""
 
     def __init__(self, workflows: WorkflowService, feed: Feed, *, max_held: int) -> None:
         self._workflows = workflows
         self._feed = feed
         self._max_held = max_held
-        # Of each worker, what wakes its streams.
+        # The events that wake the streams, by worker.
         self._held: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._held_count = 0
         self._is_closed = False
@@ -100,20 +101,20 @@ class Dispatch:
             except errors.TinkwellError as error:
                 logger.info("the log is not followed for a moment", extra={"cause": str(error)})
             except Exception:
-                # Streams look again by themselves, so nothing that goes wrong here is worth the server's end.
+                # Streams also look for work at intervals, so no error here is worth the end of the server.
                 logger.exception("the log could not be followed")
             await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311
 
     def close(self) -> None:
-        """End every stream, and each that comes."""
+        """End every stream, and refuse new ones."""
         self._is_closed = True
         self._wake_all()
 
     async def serve(self, worker_id: str, write: Write) -> None:
-        """Write the workflows that a worker is to act on, one after another, until the stream's client has gone.
+        """Write the workflows of a worker, one after the other, until the stream's client has gone.
 
-        Returns where there is no room to wait. Raises `errors.InvalidField`, and `errors.Unavailable` when the server
-        stops.
+        Returns early if there is no room to wait. Raises `errors.InvalidField`, and `errors.Unavailable` when the
+        server stops.
         """
         worker_id = parse.parse_uuid("worker_id", worker_id)
         if self._held_count >= self._max_held:
@@ -130,7 +131,7 @@ class Dispatch:
         raise errors.Unavailable("the server is stopping; try again")
 
     async def _look(self, worker_id: str, turn: _Turn | None, write: Write) -> _Turn | None:
-        """Give the worker what has been due for longest, unless its turn lasts; return the turn that it then has."""
+        """Give the worker what has been due for longest, unless its turn goes on; return the turn that it then has."""
         chosen: Progress | None = None
         async with contextlib.aclosing(self._workflows.list_due(worker_id)) as due:
             async for progress in due:
@@ -144,7 +145,7 @@ class Dispatch:
         try:
             actions = await self._workflows.list_actions(chosen.workflow_id)
         except errors.NotFound:
-            # Deleted meanwhile, which is an event that is yet to be heard.
+            # The workflow was deleted in the meantime; that event is yet to come.
             return None
         later = (action for action in actions if action.index >= chosen.completed_actions)
         end = next((action.index for action in later if action.worker_id != worker_id), len(actions))
@@ -165,7 +166,7 @@ class Dispatch:
                 del self._held[worker_id]
 
     async def _begin(self) -> None:
-        # Whatever happened while the log was not followed.
+        # Something may have happened while the log was not followed.
         self._wake_all()
 
     async def _hear(self, event: event_service_pb2.Event) -> None:
@@ -179,9 +180,9 @@ class Dispatch:
             await self._wake_others(event.parent_id)
 
     async def _wake_others(self, workflow_id: str) -> None:
-        """Wake all workers of a workflow: one comes next, or each is free for another workflow.
+        """Wake all workers of a workflow: one of them is next, or each is free for another workflow.
 
-        An event says only whose action it is about.
+        An event names only the worker of its own action.
         """
         with contextlib.suppress(errors.NotFound):
             for worker_id in {action.worker_id for action in await self._workflows.list_actions(workflow_id)}:

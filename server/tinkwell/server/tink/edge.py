@@ -1,4 +1,4 @@
-"""Puts Tinkerbell's services together: the same application as behind the server's own, on a port of its own."""
+"""Serves Tinkerbell's services: the same application as behind the server's own services, on a port of its own."""
 
 from collections.abc import Iterable, Sequence
 
@@ -44,13 +44,13 @@ _SERVICES = tuple(
 
 
 class Everybody(auth.Authenticator):
-    """Admits every caller, since Tinkerbell's tools cannot say who they are, and lets none pass for somebody else."""
+    """Admits every caller under one name, because Tinkerbell's tools cannot identify themselves."""
 
     def __init__(self) -> None:
         super().__init__({})
 
     def authenticate(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
-        """Return the one name that all callers have, who may do all that there is on this port."""
+        """Return the one name of all callers, who may do everything on this port."""
         return Caller(ACTOR)
 
 

@@ -16,9 +16,9 @@ from tinkwell.server.tink import event_message as message
 from tinkwell.server.tink.feed import Feed
 
 _WRITERS = 2
-# Data above this is written aside, lest it hold other calls up.
+# Data above this size is written in a thread, so that it does not delay other calls.
 _LARGE_CHARACTERS = 16 * 1024
-# Further back than any log reaches, and not so far that the database cannot count it.
+# Older than any log, and not so old that the database cannot compute the time.
 _ALWAYS_SECONDS = 100 * 365 * 86_400.0
 
 
@@ -36,7 +36,7 @@ class EventsServicer(events_pb2_grpc.EventsServiceServicer):
 
     async def _watch(self, request: pb.WatchRequest, context: Context) -> None:
         async def take(event: event_service_pb2.Event) -> None:
-            # The hub limits how long a watcher may take nothing.
+            # The hub limits how long a watcher may read nothing.
             await interceptor.write(context, await self._written(event), None)
 
         async def begun() -> None:

@@ -1,7 +1,7 @@
-"""Events in Tinkerbell's messages: which there are, and what their data looks like.
+"""Events in Tinkerbell's messages: their types, and the form of their data.
 
-Tinkerbell's data is the row of the table. The command line reads the machine in the row's `data`, with the metadata as
-text. A template's text and a workflow's devices are given as they are.
+Tinkerbell's data is the row of the table. Its command line reads the machine in the row's `data`, with the metadata as
+text. A template's text and a workflow's devices are given unchanged.
 """
 
 import decimal
@@ -19,7 +19,7 @@ RESOURCE_TYPES: Mapping[int, ResourceType] = {
     pb.RESOURCE_TYPE_HARDWARE: ResourceType.HARDWARE,
     pb.RESOURCE_TYPE_WORKFLOW: ResourceType.WORKFLOW,
 }
-# Tinkerbell has no types for the progress of a workflow, which is a change of it.
+# Tinkerbell has no types for the progress of a workflow, which counts as a change of the workflow.
 EVENT_TYPES: Mapping[int, frozenset[EventType]] = {
     pb.EVENT_TYPE_CREATED: frozenset({EventType.CREATED}),
     pb.EVENT_TYPE_UPDATED: frozenset(
@@ -38,7 +38,7 @@ _EVENT_NUMBERS = {
 
 
 def known(field: str, numbers: Iterable[int], table: Mapping[int, object]) -> list[int]:
-    """Return the numbers, or raise `errors.InvalidField` for one that the table lacks."""
+    """Return the numbers. Raises `errors.InvalidField` for one that the table lacks."""
     checked = list(numbers)
     wrong = [number for number in checked if number not in table]
     if wrong:
@@ -47,7 +47,7 @@ def known(field: str, numbers: Iterable[int], table: Mapping[int, object]) -> li
 
 
 def event(found: event_service_pb2.Event) -> pb.Event:
-    """Write an event of one of the types above. Its data takes long where the resource is large."""
+    """Write an event of one of the types above. This takes long if the resource is large."""
     return pb.Event(
         id=found.id,
         resource_id=found.resource_id,
@@ -60,11 +60,11 @@ def event(found: event_service_pb2.Event) -> pb.Event:
 
 def _data(found: event_service_pb2.Event) -> str:
     try:
-        # Numbers keep their digits, which may be more than a float's.
+        # Numbers keep all digits, which may be more than a float's.
         stored = json.loads(found.data, parse_float=decimal.Decimal)
         return document.dump_json(_row(_RESOURCE_NUMBERS[found.resource_type], stored))
     except (ValueError, RecursionError):
-        # Numbers and depths that only psql can store.
+        # Numbers and nesting that only psql can store.
         return document.dump_json({"id": found.resource_id})
 
 

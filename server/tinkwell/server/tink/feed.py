@@ -1,4 +1,4 @@
-"""The event log as one event after another, from the watches that the rest of the server is watched by."""
+"""The event log as one event after another, by the watches that the rest of the server uses."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -26,10 +26,10 @@ class Feed:
         begun: Callable[[], Awaitable[None]],
         reader: str,
     ) -> None:
-        """Hand on every selected event until the watch ends; raises the reason, as `WatchService` and `Watch` do.
+        """Pass on every selected event until the watch ends; raise the reason, as `WatchService` and `Watch` do.
 
-        Once `begun` is called nothing is left out any more, so whatever is read from then on misses no event. `reader`
-        is who reads, for the log of the server.
+        After the call of `begun` no event is left out, so everything that is read from then on misses no event.
+        `reader` names the watch in the server's log.
         """
         watch = await self._watches.open(selection, start)
         reason = "closed by its reader"

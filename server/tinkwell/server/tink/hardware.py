@@ -68,10 +68,10 @@ class HardwareServicer(hardware_pb2_grpc.HardwareServiceServicer):
             written_version = machine.version
 
         async def take(event: event_service_pb2.Event) -> None:
-            # A change is in the table before its event comes by.
+            # A change is in the table before its event arrives.
             if event.version <= written_version:
                 return
-            # Deleted meanwhile, it has no state to be sent; it may come back.
+            # A machine that was deleted has no state to send. It may be restored.
             with contextlib.suppress(errors.NotFound):
                 await write()
 

@@ -14,19 +14,19 @@ from tinkwell.server.hardware.api import message as hardware_message
 from tinkwell.server.hardware.service.check import Sent
 from tinkwell.server.rpc import timestamp
 
-# What is sent where the file of a machine has no metadata.
+# These are sent if the file of a machine has no metadata.
 _NO_METADATA = ("", "null")
 
 
 def sent(message: hardware_pb2.Hardware) -> Sent:
-    """Read a machine. The version is the sender's own counting, which means nothing here."""
+    """Read a machine. Its version is the sender's own, which has no meaning here."""
     interfaces = message.network.interfaces
     if len(interfaces) > network.MAX_INTERFACES:
         raise errors.InvalidField.of(
             "data.network.interfaces",
             f"has {len(interfaces):,} interfaces; at most {network.MAX_INTERFACES} are allowed",
         )
-    # Both protocols name the parts of a network alike, and only the names are read.
+    # Both protocols have the same names for the parts of a network, and only the names are read.
     alike = cast("hardware_service_pb2.Network", message.network)
     return Sent(
         id=message.id,
@@ -37,7 +37,7 @@ def sent(message: hardware_pb2.Hardware) -> Sent:
 
 
 def hardware(machine: Hardware) -> hardware_pb2.Hardware:
-    """Write a machine. Tinkerbell's command line takes `network`, `dhcp` and `dhcp.ip` for granted."""
+    """Write a machine. Tinkerbell's command line requires `network`, `dhcp` and `dhcp.ip`."""
     return hardware_pb2.Hardware(
         id=machine.id,
         version=machine.version,
@@ -47,9 +47,9 @@ def hardware(machine: Hardware) -> hardware_pb2.Hardware:
 
 
 def found_by_mac(machine: Hardware, mac: str) -> hardware_pb2.Hardware:
-    """Write the machine of a MAC address, which it has as it was asked for.
+    """Write the machine with a MAC address, in the spelling of the request.
 
-    Tinkerbell's command line shows the interface whose address equals its argument byte by byte, and no other.
+    Tinkerbell's command line shows only the interface whose address equals its argument byte by byte.
     """
     written, address = hardware(machine), parse.parse_mac("mac", mac)
     for interface in written.network.interfaces:
@@ -59,7 +59,7 @@ def found_by_mac(machine: Hardware, mac: str) -> hardware_pb2.Hardware:
 
 
 def found_by_ip(machine: Hardware, ip: str) -> hardware_pb2.Hardware:
-    """Write the machine of an IP address, likewise."""
+    """Write the machine with an IP address, in the same way."""
     written, address = hardware(machine), parse.parse_ip("ip", ip)
     for interface in written.network.interfaces:
         if interface.dhcp.ip.address == address:
@@ -68,7 +68,7 @@ def found_by_ip(machine: Hardware, ip: str) -> hardware_pb2.Hardware:
 
 
 def template(found: Template) -> template_pb2.WorkflowTemplate:
-    """Write a template. The command line takes both times for granted."""
+    """Write a template. The command line requires both times."""
     return template_pb2.WorkflowTemplate(
         id=found.id,
         name=found.name,
@@ -79,7 +79,7 @@ def template(found: Template) -> template_pb2.WorkflowTemplate:
 
 
 def _metadata(text: str) -> str:
-    """Return the text of the document; a file that has it as text already comes with that text quoted once more."""
+    """Return the text of the document. A file that has it as text already sends that text quoted once more."""
     if text in _NO_METADATA:
         return ""
     if not text.startswith('"'):

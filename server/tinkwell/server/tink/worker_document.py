@@ -1,8 +1,9 @@
 """The document that a worker hands on after an action.
 
-Tinkerbell's worker has told by then that its action has succeeded, and it ends where the document is refused. So what
-its own server takes is taken, and where that cannot be, its workflow ends with the reason. Another worker may have
-begun the next action by then, and waits for it a moment; see `tinkwell.core.workflow.handover`.
+Before that, Tinkerbell's worker has reported the success of its action, and it exits if the document is refused. So the
+server accepts every document that Tinkerbell's server accepts. If that is impossible, the workflow ends with the
+reason. Another worker may already have begun the next action, and waits a moment for the document; see
+`tinkwell.core.workflow.handover`.
 """
 
 import asyncio
@@ -31,13 +32,13 @@ logger = logging.getLogger(__name__)
 _READERS = 2
 _CHECKSUM = "sha256"
 _CHECKSUM_BYTES = 32
-# How often it is looked for while one may still come.
+# The interval between two looks while the document may still come.
 _LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class _Sender:
-    """Who hands a document on, as its metadata says."""
+    """The sender of a document, as its metadata names it."""
 
     worker_id: str
     task_name: str
@@ -54,7 +55,10 @@ class WorkerDocuments:
         self._aside = Aside(_READERS)
 
     async def take(self, workflow_id: str, *, metadata: bytes, data: bytes, actor: str) -> None:
-        """Store the next version. Raises as `WorkflowDataService.update` does; a worker's workflow has then ended."""
+        """Store the next version.
+
+        Raises the errors of `WorkflowDataService.update`; a worker's workflow has then ended.
+        """
         metadata, sender = await self._aside.run(_read, metadata, data)
         try:
             await self._data.update(workflow_id, metadata=metadata, data=data, actor=actor)
@@ -66,8 +70,8 @@ class WorkerDocuments:
     async def find(self, workflow_id: str) -> Document:
         """Return the latest version for an action that begins, as `WorkflowDataService.get_data` does.
 
-        It is filled up with spaces to the length of the longest version that is kept: a worker writes it over the
-        beginning of its file, and would leave the end of a longer one behind it.
+        It is padded with spaces to the length of the longest version that is kept: a worker writes it over the
+        beginning of its file, and would leave the end of a longer version behind it.
         """
         if (before := _awaited(await self._workflows.list_actions(workflow_id))) is not None:
             await self._await_version(workflow_id, before)
@@ -87,7 +91,10 @@ class WorkerDocuments:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _end(self, workflow_id: str, sender: _Sender, refused: errors.InvalidField, *, actor: str) -> None:
-        """End a workflow whose worker has ended with this refusal. Whoever is no worker of it changes nothing."""
+        """End a workflow whose worker has ended because of this refusal.
+
+        A sender that is not its worker changes nothing.
+        """
         try:
             worker_id = await self._workers.resolve(sender.worker_id)
             actions = await self._workflows.list_actions(workflow_id)
@@ -102,12 +109,12 @@ class WorkerDocuments:
         try:
             await self._workflows.cancel(workflow_id, _shortened(reason), actor=actor)
         except (errors.NotFound, errors.IllegalTransition):
-            # It is deleted, or over: that was its last action.
+            # The workflow is deleted, or over: this was its last action.
             return
 
 
 def _awaited(actions: Sequence[Action]) -> Action | None:
-    """Return the action before the one that has just begun, where its document may still come."""
+    """Return the action before the one that has just begun, if its document may still come."""
     for before, current in itertools.pairwise(actions):
         if current.state is not State.RUNNING or not handover.may_come(before, worker_id=current.worker_id):
             continue
@@ -119,7 +126,7 @@ def _awaited(actions: Sequence[Action]) -> Action | None:
 
 
 def _read(metadata: bytes, data: bytes) -> tuple[bytes, _Sender | None]:
-    """Return the metadata, without what repeats the data, and who sent it; None for what is no worker's."""
+    """Return the metadata, without the copy of the data, and the sender, or None if it is not a worker."""
     try:
         told = json.loads(metadata)
     except (ValueError, RecursionError):
@@ -137,7 +144,7 @@ def _read(metadata: bytes, data: bytes) -> tuple[bytes, _Sender | None]:
 
 
 def _repeats(checksum: object, data: bytes) -> bool:
-    """Say whether a checksum is the data itself with one of nothing behind it, which is what v0.5 sends."""
+    """Return whether a checksum is the data itself, followed by the checksum of nothing, which v0.5 sends."""
     if not isinstance(checksum, str) or len(checksum) < len(data):
         return False
     try:

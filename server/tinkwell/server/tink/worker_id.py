@@ -1,9 +1,9 @@
-"""Who a worker says that it is, which is the id of its machine, or should be.
+"""The names that workers give themselves. The name should be the id of the worker's machine.
 
-A worker compares its id with those of the actions byte by byte, and runs none where they differ in no more than capital
-letters; it hears of no error that its stream of workflows ends with, and asks again in silence. So an id is taken in
-any spelling, and an address of the machine as well; what this worker is told then has the id as it spells it. What no
-machine is known by is said in the log, for those who wait for that worker.
+A worker compares its id with those of the actions byte by byte, and runs no action whose id differs only in capital
+letters. It ignores the error that its stream of workflows ends with, and silently asks again. So the server accepts an
+id in any spelling, and also an address of the machine. Its answers to this worker have the id in the worker's spelling.
+A name that belongs to no machine is logged, for operators who wait for that worker.
 """
 
 import logging
@@ -20,14 +20,14 @@ from tinkwell.server.hardware.service.operations import HardwareService
 logger = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
 
-# So many workers are remembered that spell their ids otherwise, and so many ids that were said to be wrong.
+# The number of workers with another spelling of their ids, and of reported wrong ids, that are remembered.
 MAX_REMEMBERED = 10_000
 
 
 class WorkerIds:
-    """Knows the ids of machines by what workers call them.
+    """Finds the ids of machines by the names that workers give.
 
-    A worker makes all its calls by one connection, so the other end of that tells whose spelling is to be used.
+    A worker makes all its calls over one connection, so the other end of the connection decides on the spelling.
     """
 
     def __init__(self, machines: HardwareService) -> None:
@@ -36,8 +36,9 @@ class WorkerIds:
         self._told: OrderedDict[str, str] = OrderedDict()
 
     async def resolve(self, text: str) -> str:
-        """Return the id of the machine that is meant. Raises `errors.InvalidField`, and `errors.NotFound` for an
-        address that no machine has.
+        """Return the id of the named machine.
+
+        Raises `errors.InvalidField`, and `errors.NotFound` for an unknown address.
         """
         worker = devices.parse_worker("worker_id", text)
         match worker.kind:
@@ -51,7 +52,7 @@ class WorkerIds:
                 assert_never(worker.kind)
 
     async def greet(self, peer: str, text: str) -> str:
-        """Return the same for a worker that asks for work, and remember how it spells its id. Raises as `resolve`."""
+        """Return the same for a worker that asks for work, and remember its spelling of the id. Raises as `resolve`."""
         try:
             worker_id = await self.resolve(text)
         except (errors.InvalidField, errors.NotFound) as error:
@@ -63,17 +64,17 @@ class WorkerIds:
         except errors.NotFound as error:
             self._say("a worker waits for work, and no machine has its id", peer, text, str(error))
             return worker_id
-        # Ids that are no machine's take no room here.
+        # Ids that belong to no machine are not stored.
         if text != worker_id:
             _remember(self._spellings, (peer, worker_id), text)
         return worker_id
 
     def spelled(self, peer: str, worker_id: str) -> str:
-        """Return the id of a machine as the worker at the other end spells it."""
+        """Return the id of a machine in the spelling of the worker at the other end."""
         return self._spellings.get((peer, worker_id), worker_id)
 
     def _say(self, message: str, peer: str, text: str, cause: str) -> None:
-        """Log what is wrong with an id, once: its worker asks again every few seconds."""
+        """Log once what is wrong with an id: its worker asks again every few seconds."""
         shown = parse.excerpt(text)
         if shown not in self._told:
             _remember(self._told, shown, message)

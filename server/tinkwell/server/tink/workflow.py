@@ -111,8 +111,9 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
             await self._workflows.report(report, actor=actor)
 
     async def _by_own_name(self, report: ActionReport, missing: errors.NotFound) -> ActionReport:
-        """Return a report with the action's own name, where it has the one that the worker was told; raises `missing`
-        where it has neither.
+        """Return a report with the action's own name, if it has the name that the worker was told.
+
+        Raises `missing` if it has neither.
         """
         if missing.resource_type == "ACTION":
             actions = await self._workflows.list_actions(report.workflow_id)
@@ -121,9 +122,9 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
         raise missing
 
     async def _is_unsaid_start(self, report: ActionReport) -> bool:
-        """Whether a worker tells the end of an action whose start it has not told.
+        """Whether a worker reports the end of an action whose start it has not reported.
 
-        A worker that was told of a running action, by a former release, tells no start of the actions after it.
+        A worker that was told of a running action, by a former release, reports no start of the actions after it.
         """
         if report.state is State.RUNNING:
             return False
@@ -163,7 +164,7 @@ class WorkflowServicer(workflow_pb2_grpc.WorkflowServiceServicer):
 
 
 def _nothing(missing: errors.NotFound) -> pb.GetWorkflowDataResponse:
-    """Answer with an empty document for a version that there is not; a missing workflow stays an error."""
+    """Answer with an empty document for a version that does not exist. A missing workflow stays an error."""
     if missing.resource_type != "WORKFLOW_DATA":
         raise missing
     return pb.GetWorkflowDataResponse()

@@ -9,7 +9,7 @@ from tinkwell.core.workflow.record import Action, JournalEntry, Progress, Workfl
 from tinkwell.server.rpc import timestamp
 from tinkwell.server.workflow.service.report import ActionReport
 
-# Tinkerbell knows no cancelled workflows: all that its tools must understand is that this one will not go on.
+# Tinkerbell has no cancelled workflows. Its tools need only know that this one will not go on.
 _STATES: Mapping[State, pb.State.ValueType] = {
     State.PENDING: pb.STATE_PENDING,
     State.RUNNING: pb.STATE_RUNNING,
@@ -22,7 +22,7 @@ _STATES_BACK: Mapping[int, State] = {number: state for state, number in _STATES.
 
 
 def workflow(found: Workflow) -> pb.Workflow:
-    """Write a workflow. The command line takes both times for granted."""
+    """Write a workflow. The command line requires both times."""
     return pb.Workflow(
         id=found.id,
         template=found.template_id,
@@ -35,7 +35,7 @@ def workflow(found: Workflow) -> pb.Workflow:
 
 
 def context(progress: Progress) -> pb.WorkflowContext:
-    """Write how far a workflow is; one that ended before its first action began has that as its current state."""
+    """Write a workflow's progress. If it ended before its first action began, its own state is the current one."""
     written = pb.WorkflowContext(workflow_id=progress.workflow_id, total_number_of_actions=progress.total_actions)
     if (current := progress.current) is not None:
         written.current_worker = current.worker_id
@@ -49,10 +49,10 @@ def context(progress: Progress) -> pb.WorkflowContext:
 
 
 def work(progress: Progress) -> pb.WorkflowContext:
-    """Write how far a workflow is for the worker that is to act on it.
+    """Write a workflow's progress for the worker that has to act on it.
 
-    An action that was running is one that is still to be run: a worker that hears of a running one tells the start of
-    none from there on, so that nobody knows what it does, and no timeout counts.
+    A running action is written as one that has not started: a worker that is told of a running action reports no
+    further starts, so that the server would not know what it does, and no timeout would apply.
     """
     written = context(progress)
     if written.current_action_state == pb.STATE_RUNNING:
@@ -61,10 +61,10 @@ def work(progress: Progress) -> pb.WorkflowContext:
 
 
 def action(found: Action, *, name: str, worker_id: str, global_timeout_seconds: int) -> pb.WorkflowAction:
-    """Write an action for a worker, with the name and the id that it can do something with.
+    """Write an action for a worker, with the name and the id that the worker understands.
 
-    Workers take a timeout of 0 for an hour, so an action without one gets the workflow's, where there is that. Hooks
-    are left out: a worker that has one to run after a failure breaks down before it reports the failure.
+    Workers treat a timeout of 0 as an hour, so an action without a timeout gets the workflow's, if there is one. Hooks
+    are left out: a worker that has to run one after a failure crashes before it reports the failure.
     """
     return pb.WorkflowAction(
         task_name=found.task_name,
@@ -94,7 +94,7 @@ def action_status(entry: JournalEntry) -> pb.WorkflowActionStatus:
 
 
 def report(request: pb.WorkflowActionStatus) -> ActionReport:
-    """Read a worker's report. Its time is left out, since the database's clock counts."""
+    """Read a worker's report. Its time is left out, because the database's clock counts."""
     if request.action_status not in _STATES_BACK:
         raise errors.InvalidField.of("action_status", f"{request.action_status} is no state")
     for field in ("task_name", "action_name"):

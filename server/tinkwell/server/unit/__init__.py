@@ -1,1 +1,1 @@
-"""Applications, their units, and what these are told."""
+"""Applications, their units, and the events that units receive."""

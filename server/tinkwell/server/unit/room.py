@@ -1,4 +1,4 @@
-"""Units as a part of the server: what operators and agents ask for, and what goes on as long as the server lives."""
+"""Units as a part of the server: the calls of operators and agents, and the tasks that run as long as the server."""
 
 import asyncio
 import functools
@@ -26,12 +26,12 @@ from tinkwell.server.unit.api.servicer import ApplicationServicer, NamespaceServ
 from tinkwell.server.unit.service.agent.service import AgentService
 from tinkwell.server.unit.service.request.service import ApplicationService
 
-# How long units wait at most for what no event of the log tells; a leader's end is noticed within that.
+# The longest time that units wait for changes that no event of the log reports, such as a leader's end.
 _LONGEST_ROUND_SECONDS = 5.0
 
 
 class UnitRooms:
-    """Applications, namespaces and units over gRPC: one room for each service."""
+    """Applications, namespaces and units over gRPC, one room for each service."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class UnitRooms:
         )
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
-        """Let the group own the tasks of units, which run until they are cancelled."""
+        """Start the tasks of units in the group. They run until they are cancelled."""
         tasks.create_task(self._feed.run(), name="unit feed")
         tasks.create_task(self.agents.run(), name="unit wakes")
         tasks.create_task(self.agents.rounds.run(), name="unit rounds")

@@ -1,4 +1,4 @@
-"""Workflows as a part of the server: with their documents and their output."""
+"""Workflows as a part of the server, with their shared documents and their output."""
 
 import functools
 

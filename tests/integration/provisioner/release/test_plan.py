@@ -203,7 +203,7 @@ async def test_drift_is_what_somebody_has_changed_and_is_told_once(stage: Stage)
         assert [(each.pointer, each.after) for each in nodes["a"].differences] == [("/state/text", '"by hand"')]
         assert nodes["b"].reason == "the manifest says to ignore /text"
         assert (await releases.get("shop")).drifted
-        with pytest.raises(errors.IllegalTransition, match="about what is installed"):
+        with pytest.raises(errors.IllegalTransition, match="about the installed revision"):
             await releases.apply_plan(operation.id)
         # Put right, and looked at again.
         await stage.ends(await stage.apply(**resources))

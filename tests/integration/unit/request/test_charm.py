@@ -54,7 +54,7 @@ async def test_a_charm_that_may_not_be_run_is_refused_and_not_stored(site: Site)
     assert refused.reason == "CHARM_REFUSED"
     assert list(refused.fields) == ["charm.yaml.containers"]
     assert (await refusal(site.upload([]))).fields == {"package": "is empty; send the charm's folder as a zip"}
-    assert (await refusal(site.upload([b"no zip"]))).fields["package"].startswith("is no zip, or is cut off")
+    assert (await refusal(site.upload([b"no zip"]))).fields["package"].startswith("is not a zip file, or is cut off")
     assert not await site.count("charm")
 
 

@@ -90,7 +90,7 @@ FILES = {
     ),
     "next_version.yaml": File(
         "tinkerbell/tinkerbell docs/technical/v1alpha2/hardware.yaml",
-        refused="1:1: apiVersion: is tinkerbell.org/v1alpha2, of which nothing is read yet; write the hardware as",
+        refused="1:1: apiVersion: is tinkerbell.org/v1alpha2, which is not supported; write the hardware as",
     ),
     "inventory.csv": File(
         "aws/eks-anywhere hardware.csv", refused="1:1: a machine is an object, not a string; write it as JSON or YAML"

@@ -135,7 +135,7 @@ def test_an_object_that_is_no_template_is_refused_with_what_to_do(
 
 def test_one_template_is_taken_at_a_time(cli: CommandLine) -> None:
     told = cli.fails("template", "create", "-", stdin=f"{written()}---\n{written(name='two')}")
-    assert told == "Error: standard input holds 2 templates, and one is taken at a time; write a file for each\n"
+    assert told == "Error: standard input holds 2 templates, but only one is allowed here; write a file for each\n"
 
 
 def test_a_template_that_writes_objects_is_none_itself(cli: CommandLine) -> None:

@@ -53,7 +53,7 @@ def test_a_value_is_taken_in_its_one_form(name: str, given: JsonValue, stored: J
         ("workers", True, "config.workers: must be a whole number, and not true"),
         ("workers", 0, "config.workers: is 0; it must be at least 1"),
         ("workers", "65", "config.workers: is 65; it must be at most 64"),
-        ("workers", 2**63, "config.workers: is beyond what 64 bits can hold; write a smaller number"),
+        ("workers", 2**63, "config.workers: does not fit in 64 bits; write a smaller number"),
         ("ratio", "1e999", 'config.ratio: must be a number, and not the text "1e999"'),
         ("ratio", "nan", 'config.ratio: must be a number, and not the text "nan"'),
         ("debug", "maybe", 'config.debug: must be true or false, and not the text "maybe"'),

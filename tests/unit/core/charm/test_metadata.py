@@ -362,7 +362,7 @@ BAD = [
     ),
     ("name: web\nconfig: {options: {a: {type: int, default: 1.5}}}", "must be a whole number, and not a number"),
     ("name: web\nconfig: {options: {a: {type: int, default: true}}}", "must be a whole number, and not true"),
-    ("name: web\nconfig: {options: {a: {type: int, default: 9223372036854775808}}}", "is beyond what 64 bits can hold"),
+    ("name: web\nconfig: {options: {a: {type: int, default: 9223372036854775808}}}", "does not fit in 64 bits"),
     ("name: web\nconfig: {options: {a: {type: float, default: high}}}", 'must be a number, and not the text "high"'),
     ("name: web\nconfig: {options: {a: {type: boolean, default: 1}}}", "must be true or false, and not a number"),
     ("name: web\nconfig: {options: {a: {type: string, default: 1}}}", "must be text, and not a number"),

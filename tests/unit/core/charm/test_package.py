@@ -89,15 +89,18 @@ def test_a_native_charm_needs_its_manifest_alone() -> None:
     ("name", "sentence"),
     [
         ("/etc/passwd", "/etc/passwd: has an absolute path"),
-        ("../up", "../up: is no plain path"),
-        ("a/../../up", "is no plain path"),
-        ("a//b", "is no plain path"),
-        ("./a", "is no plain path"),
-        ("a\\b", "is no plain path"),
+        ("../up", "../up: is not a plain path"),
+        ("a/../../up", "is not a plain path"),
+        ("a//b", "is not a plain path"),
+        ("./a", "is not a plain path"),
+        ("a\\b", "is not a plain path"),
         ("a\x01", "a\\u0001: has a name that cannot be taken: it has the control character"),
         ("a" * 1_025, "it has 1,025 bytes; at most 1,024 are allowed; rename it"),
         ("/".join("a" * 40), "lies in more than 32 folders; move it up"),
-        ("CHARM.yaml", 'CHARM.yaml: differs from "charm.yaml" only in case or in accents; rename one of them'),
+        (
+            "CHARM.yaml",
+            'CHARM.yaml: differs from "charm.yaml" only in case or in how accents are written; rename one of them',
+        ),
         ("charm.yaml/a", "charm.yaml/a: is a file and a folder at once; rename one of them"),
         ("charm.yaml", "charm.yaml: occurs twice; pack each file once"),
     ],
@@ -123,12 +126,12 @@ def test_what_is_no_file_is_refused(kind: int, sentence: str) -> None:
 
 def test_what_is_no_zip_is_refused() -> None:
     good = package.pack([MANIFEST])
-    assert refusal(b"") == "package: is no zip, or is cut off; pack the charm's folder as a zip"
-    assert refusal(b"name: web") == "package: is no zip, or is cut off; pack the charm's folder as a zip"
-    assert "package: is no zip, or is cut off" in refusal(good[:-10])
+    assert refusal(b"") == "package: is not a zip file, or is cut off; pack the charm's folder as a zip"
+    assert refusal(b"name: web") == "package: is not a zip file, or is cut off; pack the charm's folder as a zip"
+    assert "package: is not a zip file, or is cut off" in refusal(good[:-10])
     assert refusal(good[30:]).startswith("charm.yaml: is broken")
     at = good.index(b"PK\x01\x02")
-    assert refusal(good[:at] + b"????" + good[at + 4 :]).startswith("package: is no zip, or is broken")
+    assert refusal(good[:at] + b"????" + good[at + 4 :]).startswith("package: is not a zip file, or is broken")
 
 
 def test_broken_bytes_are_found_before_anything_is_stored() -> None:
@@ -212,7 +215,7 @@ def test_a_manifest_that_is_too_large_or_no_text_is_refused() -> None:
         ),
         (
             [NewFile("charmcraft.yaml", b"name: web"), NewFile("src/charm.py", b"")],
-            "charmcraft.yaml: is not what ops reads; give the folder of the charm, or pack it with charmcraft",
+            "charmcraft.yaml: is not a file that ops reads; give the folder of the charm, or pack it with charmcraft",
         ),
     ],
 )
@@ -253,7 +256,7 @@ def test_libraries_beside_hooks_need_not_be_executable() -> None:
 
 
 def test_what_cannot_be_packed_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(errors.CharmRefused, match="is no plain path"):
+    with pytest.raises(errors.CharmRefused, match="is not a plain path"):
         package.pack([NewFile("../a", b"")])
     with pytest.raises(errors.CharmRefused, match="only in case"):
         package.pack([NewFile("A", b""), NewFile("a", b"")])

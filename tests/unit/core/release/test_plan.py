@@ -35,17 +35,17 @@ def test_a_plan_is_read_as_it_was_written() -> None:
             {"format": 1, "nodes": [{**NODE, "kind": "POD"}]},
             "plan.nodes[0].kind: must be one of RESOURCE, CHART, HOOK, EVENT",
         ),
-        ({"format": 1, "nodes": [{**NODE, "begin": "b"}]}, 'plan.nodes[0].begin: "b" is no node that stands before'),
+        ({"format": 1, "nodes": [{**NODE, "begin": "b"}]}, 'plan.nodes[0].begin: "b" is not a node before'),
         (
             {"format": 1, "nodes": [NODE, {**NODE, "path": "b", "begin": "a"}]},
             "plan.nodes[1].begin: is of charts alone",
         ),
         ({"format": 1, "nodes": [{**NODE, "task": None}]}, "plan.nodes[0].task: must be one of INSTALL, REMOVE"),
         ({"format": 1, "nodes": [{**NODE, "batch": 0}]}, "plan.nodes[0].batch: is 0"),
-        ({"format": 1, "nodes": [{**NODE, "after": ["a"]}]}, 'plan.nodes[0].after: "a" is no node that stands before'),
+        ({"format": 1, "nodes": [{**NODE, "after": ["a"]}]}, 'plan.nodes[0].after: "a" is not a node before'),
         (
             {"format": 1, "nodes": [{**NODE, "after": ["b"]}, {**NODE, "path": "b"}]},
-            'plan.nodes[0].after: "b" is no node that stands before this one',
+            'plan.nodes[0].after: "b" is not a node before this one',
         ),
     ],
 )

@@ -1,20 +1,11 @@
-"""The kinds of events, and what stands about them for people."""
+"""The kinds of events, and the intervals of rotations."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from tinkwell.core.unit.kinds import ALIASES, MEANINGS, EventKind, Phase, Rotation, TaskState
+from tinkwell.core.unit.kinds import ALIASES, EventKind, Rotation, TaskState
 from tinkwell.core.unit.unit_event import UnitEvent
-
-
-def test_every_kind_has_its_meaning() -> None:
-    assert list(MEANINGS) == list(EventKind)
-
-
-def test_what_tears_down_comes_in_the_teardown_and_nothing_else_does() -> None:
-    for kind, meaning in MEANINGS.items():
-        assert kind.is_teardown == (Phase.TEARDOWN in meaning.phases)
 
 
 def test_a_name_has_that_of_the_endpoint_or_the_storage_before_it() -> None:

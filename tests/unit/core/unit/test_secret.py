@@ -52,7 +52,7 @@ def test_content_is_a_map_of_keys_to_texts() -> None:
         ({"pass_word": "x"}, "is not a key"),
         ({"password-": "x"}, "is not a key"),
         ({"key": "x" * limit.SECRET_BYTES}, "content: has 1048579 bytes; a secret has at most 1048576"),
-        ({"key": "\ud800"}, "content.key: is no text"),
+        ({"key": "\ud800"}, "content.key: is not text"),
     ],
 )
 def test_bad_content_is_refused_without_telling_it(content: dict[str, str], message: str) -> None:
@@ -90,7 +90,7 @@ def test_an_expiry_is_a_duration_or_a_time(text: str, expected: datetime) -> Non
 
 @pytest.mark.parametrize("text", ["", "soon", "5", "5 m", "-5m", "h", "5m!", "9" * 5000 + "m", "2030-13-01"])
 def test_what_says_no_time_is_refused(text: str) -> None:
-    with pytest.raises(errors.InvalidField, match="says no time; write a duration such as 90m"):
+    with pytest.raises(errors.InvalidField, match="is not a time; write a duration such as 90m"):
         secret.parse_expiry("expire", text, NOW)
 
 

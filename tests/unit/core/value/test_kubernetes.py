@@ -61,7 +61,7 @@ def test_what_is_asked_for_is_let_through(kind: str) -> None:
                 "--template ubuntu --device device_1=52:54:00:00:00:01 --device ip=MAC"
             ),
         ),
-        (OURS, "WorkflowRuleSet", "write what is to happen by itself as rules for tinkwell automation"),
+        (OURS, "WorkflowRuleSet", "write its rules as rules for tinkwell automation"),
         (OURS, "Stack", "is Stack of tinkerbell.org/v1alpha1; Tinkwell has no place for such objects; take it out"),
         ("bmc.tinkerbell.org/v1alpha1", "Machine", "Tinkwell does not manage the controllers of machines; take it out"),
         ("infrastructure.cluster.x-k8s.io/v1beta1", "TinkerbellMachine", "Tinkwell knows no clusters; take it out"),
@@ -71,7 +71,7 @@ def test_what_is_asked_for_is_let_through(kind: str) -> None:
             "tinkerbell.org/v1alpha2",
             "Hardware",
             (
-                "apiVersion: is tinkerbell.org/v1alpha2, of which nothing is read yet; write the hardware as "
+                "apiVersion: is tinkerbell.org/v1alpha2, which is not supported; write the hardware as "
                 "tinkerbell.org/v1alpha1 has it"
             ),
         ),

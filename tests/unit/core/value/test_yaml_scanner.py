@@ -62,7 +62,7 @@ def test_events_are_found_where_they_stand_with_tabs_as_with_spaces(text: str) -
 
 
 INDENTS = "a tab indents this line; write spaces instead"
-BEGINS = "a tab stands before a list or mapping that begins in this line; write a space instead"
+BEGINS = "a tab is before a list or mapping that begins in this line; write a space instead"
 
 
 @pytest.mark.parametrize(

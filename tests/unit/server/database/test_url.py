@@ -108,7 +108,7 @@ def test_no_parameter_is_known_here_that_is_not_in_the_table() -> None:
 
 
 def test_the_manual_of_settings_names_every_parameter() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "how-to" / "configure.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "database-url.md").read_text()
     named = set(re.findall(r"`([a-z_]+)(?:=[^`]*)?`", page))
     assert {name for name, _, _ in PARAMETERS} - named == set()
 

@@ -1,1 +1,1 @@
-"""What people see of an operation while it goes on, and what came of it."""
+"""Shows an operation to people while it runs, and its outcome."""

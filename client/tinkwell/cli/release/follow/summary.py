@@ -1,4 +1,4 @@
-"""What came of an operation, in a sentence or two."""
+"""The outcome of an operation, in a sentence or two."""
 
 import re
 from enum import StrEnum
@@ -37,7 +37,7 @@ _TEST = "@test"
 
 
 def success(tree: release_tree.Tree) -> str:
-    """Say what an operation has come to that succeeded: `shop DEPLOYED as revision 4 in 9.3s: 3 changed`."""
+    """Describe the outcome of an operation that succeeded: `shop DEPLOYED as revision 4 in 9.3s: 3 changed`."""
     operation = tree.operation
     assert operation is not None  # whoever knows that it succeeded knows it
     if operation.kind is OperationKind.TEST:

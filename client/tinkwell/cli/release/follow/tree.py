@@ -1,7 +1,7 @@
-"""What is known of one operation on a release while somebody follows it, and what can be said of it.
+"""The state of one operation on a release while a user follows it, and sentences about it.
 
-It is fed from lists, from events and from output lines, in whatever order they come: of each node and step the newest
-version counts. It knows no clock and reads nothing by itself.
+It takes lists, events and output lines in any order, and keeps the newest version of each node and step. It has no
+clock, and reads nothing by itself.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Resource: TypeAlias = Operation | Node | Step | LifecycleRun
 
 TAIL_LINES = 5
-# Of more nodes it is not worked out what each one waits for, since that takes the square of their number.
+# With more nodes, the tree does not compute what each one waits for, because that takes quadratic time.
 MAX_EXPLAINED_NODES = 1_000
 _MAX_NAMED = 3
 _EARLIEST = datetime.min.replace(tzinfo=UTC)

@@ -1,1 +1,1 @@
-"""The calls of agents: what they are granted to run, and what they say of it."""
+"""The calls of agents: they are granted events to run, and report the outcomes."""

@@ -1,4 +1,4 @@
-"""What an agent needs of the server, as `client.units` has it."""
+"""The calls of the server that an agent uses, which `client.units` has."""
 
 from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
@@ -10,7 +10,7 @@ from tinkwell.core.unit.kinds import CharmKind
 
 
 class UnitApi(Protocol):
-    """The calls of agents; `worker.UnitClient` says all about them."""
+    """The calls of agents; `worker.UnitClient` describes them."""
 
     def wakes(
         self,
@@ -38,7 +38,7 @@ class UnitApi(Protocol):
         is_last: bool = False,
         task: TaskOutcome | None = None,
     ) -> Grant | NoEvent:
-        """End an event with its effects, or a task, and get the next one."""
+        """End an event with its effects, or a task, and get the next event."""
 
     async def fail(
         self,
@@ -50,7 +50,7 @@ class UnitApi(Protocol):
         is_lost: bool = False,
         is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        """Say that an attempt has ended without success; both others say that it was ended from outside."""
+        """Say that an attempt has failed, or with one of the flags that it was ended from outside."""
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
         """Read the bag of a unit or an application."""
@@ -61,7 +61,7 @@ class UnitApi(Protocol):
         """Read a revision of a secret."""
 
     async def append_task_log(self, lease_token: int, task_id: str, number: int, lines: Iterable[str]) -> None:
-        """Store lines that a running task tells, from this number on."""
+        """Store log lines of a running task; the first one has this number."""
 
     async def set_status(
         self,
@@ -72,7 +72,7 @@ class UnitApi(Protocol):
         application_status: UnitStatus | None = None,
         workload_version: str | None = None,
     ) -> None:
-        """Say at once how a unit is; None leaves what was said before."""
+        """Set a unit's statuses at once; None keeps the former one."""
 
     async def append_logs(self, lease_token: int, unit_id: str, lines: Iterable[UnitLogLine]) -> int:
         """Store lines of a unit's log."""

@@ -1,4 +1,4 @@
-"""What agents are granted, and what their handlers have left, between protobuf and objects."""
+"""Converts grants and the effects of handlers between protobuf messages and objects."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from tinkwell.core.unit import limit
 from tinkwell.core.unit.effect import BagEdit, Effects, Notice, TaskOutcome
 from tinkwell.core.unit.kinds import Owner
 
-# What may be large of what an event leaves, and what people call it.
+# The fields of effects that may be large, and their names for people.
 _LARGE = {
     "secrets": "secrets",
     "bags": "bags of relations",
@@ -29,7 +29,7 @@ REASONS = Enumeration(NoEventReason, unit_service_pb2.NoEventReason, "NO_EVENT_R
 
 
 def following(source: pb.NextEventResponse) -> Grant | NoEvent:
-    """Read what a unit is to run next, or why it is to run nothing."""
+    """Read the grant of a unit's next event, or the reason why there is none."""
     match source.WhichOneof("next"):
         case "grant":
             return grant(source.grant)
@@ -43,7 +43,7 @@ def following(source: pb.NextEventResponse) -> Grant | NoEvent:
 
 
 def grant(source: pb.Grant) -> Grant:
-    """Read an event to run, or a task."""
+    """Read the grant of an event or a task."""
     asked = task.read(source.task) if source.HasField("task") else None
     return Grant(
         event=UnitEvent(asked.id, unit=source.unit, attempt=1) if asked else message.event(source.event),
@@ -98,7 +98,7 @@ def to_effects(source: Effects) -> pb.Effects:
 
 
 def to_outcome(source: TaskOutcome | None) -> pb.TaskOutcome | None:
-    """Build the message of how a task has ended; None for none."""
+    """Build the message of a task's outcome; None for none."""
     if source is None:
         return None
     return field.build(
@@ -107,9 +107,9 @@ def to_outcome(source: TaskOutcome | None) -> pb.TaskOutcome | None:
 
 
 def check_size(request: pb.CommitEventRequest) -> None:
-    """Refuse what the server does not take for its size, and say what is the largest of it.
+    """Check that the server accepts the size of a request; the error says which part is the largest.
 
-    Raises `errors.InvalidField`, whose text has sizes alone.
+    Raises `errors.InvalidField`, whose text has only sizes and no content.
     """
     size = request.ByteSize()
     if size <= limit.COMMIT_BYTES:

@@ -1,4 +1,4 @@
-"""What an agent is granted to run, or told in its place."""
+"""The server's answers to an agent that asks for an event."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ from tinkwell.core.unit.kinds import CharmKind, Life, Profile, Rotation
 
 
 class NoEventReason(StrEnum):
-    """Why a unit is granted nothing."""
+    """Why a unit is granted no event."""
 
     NOTHING_DUE = "NOTHING_DUE"
     IN_ERROR = "IN_ERROR"
     MACHINE_HELD = "MACHINE_HELD"
     OTHER_CHARM = "OTHER_CHARM"
-    # The unit is no more: its agent ends what it runs of it, and clears its folder.
+    # The unit is removed: its agent ends what it runs for the unit, and clears the unit's folder.
     GONE = "GONE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoEvent:
-    """Nothing to run. `due_in_seconds` is when to ask again at the latest; None waits for a wake alone."""
+    """No event to run. The agent asks again after `due_in_seconds` at the latest; with None only after a wake."""
 
     reason: NoEventReason
     due_in_seconds: float | None = None
@@ -36,7 +36,7 @@ class NoEvent:
 class Leadership:
     """Whether the unit leads its application, in which term, and for how many seconds at least.
 
-    They are counted from before the request that has brought this. `leader` names the unit that leads, empty for none.
+    The seconds count from before the agent's request. `leader` names the unit that leads, empty for none.
     """
 
     leads: bool = False
@@ -47,10 +47,11 @@ class Leadership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedRelation:
-    """A relation of the unit. `members` are the units that are visible in it, in order.
+    """A relation of the unit.
 
-    `application` is the other side's; of a peer relation the unit's own. `own` is the unit's bag, and `own_application`
-    that of its application, None where the unit may not read it.
+    `members` are the units that this unit sees in it, in order. `application` is the one on the other side; in a peer
+    relation the unit's own. `own` is the unit's bag, and `own_application` that of its application, None if the unit
+    may not read it.
     """
 
     number: int
@@ -78,11 +79,11 @@ class SecretReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedSecret:
-    """What a unit knows of a secret without its content. `owner` is a unit or an application, empty for a user.
+    """A secret as a unit sees it, without its content. `owner` is a unit or an application, empty for a user.
 
-    `owned` says that the unit may change it. `label` is the owner's for an owner, and else the one that this unit has
-    given. `latest` is the newest revision, which `expires_at`, and `tracked` the one that the unit reads, 0 where
-    it has read none. `revisions` and `readers` are for an owner.
+    `owned` says that the unit may change it. `label` is the owner's label if the unit owns the secret, otherwise this
+    unit's own. `latest` is the newest revision, which expires at `expires_at`. `tracked` is the revision that the unit
+    reads, 0 if it has read none. Only owners see `revisions` and `readers`.
     """
 
     id: str
@@ -101,7 +102,7 @@ class GrantedSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretContent:
-    """A revision of a secret with what it holds, which no text shows that is made of this."""
+    """A revision of a secret with its content, which `repr` and `str` leave out."""
 
     id: str
     revision: int
@@ -110,14 +111,14 @@ class SecretContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """An event to run, or a task, with all that its unit may know without asking.
+    """An event or a task to run, with the data that its unit may read.
 
-    Where `task` is set, `event` tells nothing: it has the task's id and attempt, by which that is committed.
-    `committed_ordinal` is that of the unit's newest event that is COMMITTED, 0 for none.
-    `timeout_seconds` from now on the attempt has to have ended. `charm` is the digest of what has to run it. `config`
-    has each option with what is set or its default. `storages` are names, each with whether the unit was told of it.
-    `machine` is the id of its hardware, and `addresses` are those of that. `remote` is the bag that the event tells of,
-    if it came with the grant; else `read_bag` has it.
+    If `task` is set, `event` is no event: it only has the task's id and attempt, with which the task is committed.
+    `committed_ordinal` is that of the unit's newest COMMITTED event, 0 for none. The attempt must end within
+    `timeout_seconds` from now. `charm` is the digest of the charm that must run it. `config` has the value or the
+    default of each option. `storages` are names, each with whether the unit has been told of it. `machine` is the id of
+    the unit's hardware, and `addresses` are those of this machine. `remote` is the bag that the event is about, if the
+    grant has it; otherwise read it with `read_bag`.
     """
 
     event: UnitEvent

@@ -1,14 +1,14 @@
-"""Outcome files: what the handlers of an attempt have done, on the disk before the server is told.
+"""Outcome files: the effects of an attempt's handlers, on the disk before the server is told.
 
-Whoever runs a unit's handlers keeps the outcome once they have succeeded, then commits it, then drops it. An agent that
-begins sends first what it finds here: those attempts need not be repeated, for their tokens' ends do not matter to the
-server. An attempt that has no outcome file counts as lost, and is made again.
+An agent keeps the outcome once the handlers have succeeded, then commits it, then drops it. A new agent first commits
+the outcomes that it finds, so that those attempts need not be repeated: the server accepts them although their leases
+are over. An attempt without an outcome file counts as lost, and is made again.
 
     FOLDER/UNIT_ID    a line of JSON {"event_id", "attempt", "lease_token", "sha256", "state", "task"}, and then the
-                      effects, of which that is the digest; the last two only where they are given
+    effects, whose digest is "sha256"; "state" and "task" only if they are set
 
-There is at most one file for each unit, since one event of it is in flight at a time. All calls block for as long as
-the disk takes.
+There is at most one file for each unit, because a unit runs one event at a time. All calls block while they use the
+disk.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ _SCRAP = ".scrap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an attempt at a unit's event, or a task, has come to; `effects` are in whatever form they are sent in.
+    """The outcome of an attempt at a unit's event or task; `effects` are encoded as they are sent.
 
-    `state` is the digest of a file that the charm keeps, as it is after the attempt, empty where it keeps none.
+    `state` is the digest of the charm's state file after the attempt, empty if it keeps none.
     """
 
     unit_id: str
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def is_unit_id(name: str) -> bool:
-    """Whether a file or folder of this name is that of a unit, and not of somebody else."""
+    """Whether the name of a file or folder is the id of a unit."""
     try:
         return str(uuid.UUID(name)) == name
     except ValueError:
@@ -52,19 +52,19 @@ def is_unit_id(name: str) -> bool:
 
 
 class OutcomeFolder:
-    """The folder in which an agent keeps its outcomes. Nobody else may use it meanwhile. Raises `OSError`."""
+    """The folder in which an agent keeps its outcomes. No other process may use it meanwhile. Raises `OSError`."""
 
     def __init__(self, path: Path) -> None:
-        """Make the folder if it is not there, and remove what a predecessor did not finish writing."""
+        """Create the folder if needed, and remove files that a former agent did not finish."""
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = path
         for scrap in path.glob(f"*{_SCRAP}"):
             scrap.unlink()
 
     def keep(self, outcome: Outcome) -> None:
-        """Write an outcome, in the place of the unit's former one; once this returns it outlives the machine's power.
+        """Write an outcome, which replaces the unit's former one; after the return it survives a power failure.
 
-        Raises `ValueError` where the unit's id is no UUID.
+        Raises `ValueError` if the unit's id is no UUID.
         """
         path = self._file(outcome.unit_id)
         header = {
@@ -84,9 +84,9 @@ class OutcomeFolder:
         self._flush()
 
     def find(self, unit_id: str) -> Outcome | None:
-        """Return a unit's outcome; None for none, and for a file whose content does not fit its digest.
+        """Return a unit's outcome; None if there is none, or if its file does not match its digest.
 
-        Raises `ValueError` where the unit's id is no UUID.
+        Raises `ValueError` if the unit's id is no UUID.
         """
         try:
             content = self._file(unit_id).read_bytes()
@@ -95,16 +95,16 @@ class OutcomeFolder:
         return _read(unit_id, content)
 
     def drop(self, unit_id: str) -> None:
-        """Remove a unit's outcome, if any. It may come back when the power fails: commits repeat safely."""
+        """Remove a unit's outcome, if any. It may come back after a power failure; commits may be repeated."""
         with contextlib.suppress(FileNotFoundError):
             self._file(unit_id).unlink()
 
     def unit_ids(self) -> list[str]:
-        """Return the ids of the units that have an outcome file, in order. What else is there is left alone."""
+        """Return the ids of the units that have an outcome file, in order. Other files are ignored."""
         return sorted(path.name for path in self._path.iterdir() if is_unit_id(path.name) and path.is_file())
 
     def _file(self, unit_id: str) -> Path:
-        # The id comes from a server, and must not name a file elsewhere.
+        # The id comes from a server. Parsing it as a UUID makes sure that it does not name a file elsewhere.
         return self._path / str(uuid.UUID(unit_id))
 
     def _flush(self) -> None:
@@ -116,7 +116,7 @@ class OutcomeFolder:
 
 
 def _read(unit_id: str, content: bytes) -> Outcome | None:
-    """Read a file; one that the disk has not kept as it was written is worth nothing."""
+    """Parse a file; None if it does not match its digest."""
     line, _, effects = content.partition(b"\n")
     try:
         header = json.loads(line)

@@ -1,4 +1,4 @@
-"""The secrets of units between protobuf and objects: what agents are granted, and what their handlers do to them."""
+"""Converts secrets in grants and changes of secrets between protobuf messages and objects."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,7 +25,7 @@ ROTATIONS = Enumeration(Rotation, secret_service_pb2.SecretRotation, "SECRET_ROT
 
 
 def granted(source: pb.GrantSecret) -> GrantedSecret:
-    """Read what a unit knows of a secret."""
+    """Read a secret as a unit sees it."""
     return GrantedSecret(
         id=source.id,
         owner=source.owner,
@@ -50,7 +50,7 @@ def content(source: pb.ReadSecretResponse) -> SecretContent:
 
 
 def to_edit(source: SecretEffect) -> pb.SecretEdit:
-    """Build the message of what is done to a secret; raises `errors.InvalidField` for what protobuf cannot hold."""
+    """Build the message of a change to a secret; raises `errors.InvalidField` for values that protobuf cannot hold."""
     match source:
         case SecretAdd():
             return field.build(pb.SecretEdit, id=source.id, add=_added(source))

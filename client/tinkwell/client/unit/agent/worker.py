@@ -1,4 +1,4 @@
-"""The calls of agents, who run the events of units."""
+"""The calls of agents, which run the events of units."""
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable
@@ -16,10 +16,10 @@ from tinkwell.core.unit.kinds import CharmKind
 
 
 class UnitClient:
-    """Runs the events of units under a lease of `client.work`: asks for them, commits them, and reads what they may.
+    """The calls to run the events of units under a lease of `client.work`: get, commit and fail them, and read data.
 
-    Effects are exactly once, handlers at least once, and only a kill repeats one. All calls raise `LeaseLost` where the
-    lease is over, and those about a unit where it does not hold that.
+    Effects happen exactly once. Handlers run at least once; one runs again only if its agent was killed. All calls
+    raise `LeaseLost` if the lease is over, and calls about a unit also if the lease does not hold the unit.
     """
 
     def __init__(self, caller: call.Caller) -> None:
@@ -37,16 +37,16 @@ class UnitClient:
         namespace: str = "",
         application: str = "",
     ) -> AsyncIterator[tuple[str, ...]]:
-        """Say what the agent serves, and iterate over ids of units that may have something due, as they come.
+        """Register what the agent serves, and iterate over the ids of units that may have an event due.
 
             async for unit_ids in client.units.wakes(lease.token, kinds=["SCRIPTS"], machines=[machine_id]):
                 for unit_id in unit_ids:
                     queue.add(unit_id)
 
-        At first all of its units are named, also where there are none. One that has nothing due may be named, one that
-        has is never left out. It serves the units on `machines`, ids of hardware, and with `anywhere` those that belong
-        to none; `charm` is the digest of the only one that it runs, `namespace` and `application` limit whose units it
-        serves. The iterator ends with an error when the connection does; then begin another one.
+        The first item has all units of the agent, and may be empty. An item may name units that have nothing due, but
+        none that has is left out. The agent serves the units on `machines`, ids of hardware, and with `anywhere` those
+        without a machine. `charm` is the digest of the only charm that it runs; `namespace` and `application` limit the
+        units that it serves. The iterator ends with an error when its connection is lost; then begin another one.
         """
         wanted = [field.member(CharmKind, kind, f"kinds[{i}]") for i, kind in enumerate(kinds)]
         request = field.build(
@@ -59,7 +59,7 @@ class UnitClient:
             namespace=namespace,
             application=application,
         )
-        # Units may be quiet for long; the connection's keepalive finds a dead server.
+        # Units may be silent for long, so no time limit applies. The connection's keepalive notices a dead server.
         stream = self._caller.stream(self._stub.WatchUnits, request)
         try:
             while (answer := await stream.read()) is not None:
@@ -71,9 +71,9 @@ class UnitClient:
     async def next_event(self, lease_token: int, unit_id: str) -> Grant | NoEvent:
         """Get a unit's next event to run, or why there is none.
 
-        An event that runs under this lease comes as the same attempt again. One of a lease that is over is lost, and
-        comes as another attempt if it still stands: so first commit the outcomes that are kept. Raises `LeaseHeld`
-        where another agent that is alive runs it.
+        An event that runs under this lease is returned again as the same attempt. An event that ran under a lease that
+        is over counts as lost, and is returned as a new attempt if it is still due: so commit the kept outcomes first.
+        Raises `LeaseHeld` if another live agent runs the event.
         """
         request = field.build(pb.NextEventRequest, lease_token=lease_token, unit_id=unit_id)
         return effect_message.following(await self._caller.unary(self._stub.NextEvent, request, may_repeat=True))
@@ -88,14 +88,16 @@ class UnitClient:
         is_last: bool = False,
         task: TaskOutcome | None = None,
     ) -> Grant | NoEvent:
-        """End an event with all of its effects, or `encode`d ones, and get the next one; `is_last` grants none.
+        """End an event with all of its effects, and get the next event, or with `is_last` none.
 
-        For a task, `event_id` is its id, and `task` how it has ended: one that has not SUCCEEDED leaves no effects.
+        `effects` may be the result of `encode`. For a task, `event_id` is its id, and `task` its outcome; a task that
+        has not SUCCEEDED has no effects.
 
             following = await client.units.commit(lease.token, grant.event.id, grant.event.attempt, effects)
 
-        A repetition changes nothing. Raises `CommitRefused` where the unit may not have one of the effects: the event
-        has failed then. What is larger than 4 MiB is not sent: it raises `InvalidField`, and the event runs on.
+        A repetition changes nothing. Raises `CommitRefused` if one of the effects is not allowed; the event has failed
+        then. Effects that are larger than 4 MiB are not sent: the call raises `InvalidField`, and the event is still
+        running.
         """
         request = field.build(
             pb.CommitEventRequest,
@@ -122,9 +124,9 @@ class UnitClient:
         is_lost: bool = False,
         is_handed_back: bool = False,
     ) -> Grant | NoEvent:
-        """Say that an attempt has ended without success; `is_lost`, that it was ended from outside.
+        """Say that an attempt has failed, or with `is_lost` that it was ended from outside.
 
-        `is_handed_back`: that is because this agent stops. It counts as nothing, and no event is granted.
+        `is_handed_back` says that this agent stops: the attempt does not count, and no event is granted.
         """
         request = field.build(
             pb.FailEventRequest,
@@ -139,9 +141,9 @@ class UnitClient:
         return effect_message.following(answer.next)
 
     async def read_bag(self, lease_token: int, event_id: str, relation: int, owner: str) -> Bag:
-        """Read the bag of a unit, such as pg/0, or an application, for the unit whose event runs.
+        """Read the bag of a unit, such as pg/0, or of an application, for the unit whose event runs.
 
-        Raises `NotFound` for one that the unit may not read.
+        Raises `NotFound` if that unit may not read the bag.
         """
         request = field.build(
             pb.ReadBagRequest, lease_token=lease_token, event_id=event_id, relation=relation, owner=owner
@@ -153,8 +155,8 @@ class UnitClient:
     ) -> SecretContent:
         """Read a revision of a secret, 0 for the newest one, for the unit whose event or task runs.
 
-        It is named by its id, or by the label that the unit or its owner has given it. Raises `NotFound` for one that
-        there is not, and `PermissionDenied` for one that the unit may not read.
+        The secret is named by its id, or by the label that the unit or the owner has given it. Raises `NotFound`, and
+        `PermissionDenied` if the unit may not read the secret.
         """
         request = field.build(
             pb.ReadSecretRequest,
@@ -167,7 +169,7 @@ class UnitClient:
         return secret_message.content(await self._caller.unary(self._stub.ReadSecret, request, may_repeat=True))
 
     async def append_task_log(self, lease_token: int, task_id: str, number: int, lines: Iterable[str]) -> None:
-        """Store lines that a running task tells; the first one has this number, from 1, and one that is there stays."""
+        """Store log lines of a running task. The first has this `number`, from 1; stored lines do not change."""
         request = field.build(
             pb.AppendTaskLogRequest, lease_token=lease_token, task_id=task_id, number=number, lines=list(lines)
         )
@@ -182,9 +184,9 @@ class UnitClient:
         application_status: UnitStatus | None = None,
         workload_version: str | None = None,
     ) -> None:
-        """Say at once how a unit is, whatever comes of its event; None leaves what was said before.
+        """Set a unit's statuses at once, even if its event fails later; None keeps the former one.
 
-        Raises `NotLeader` where a unit that does not lead says how its application is.
+        Raises `NotLeader` if the unit sets the application's status and does not lead.
         """
         request = field.build(
             pb.SetStatusRequest,
@@ -197,7 +199,7 @@ class UnitClient:
         await self._caller.unary(self._stub.SetStatus, request, may_repeat=True)
 
     async def append_logs(self, lease_token: int, unit_id: str, lines: Iterable[UnitLogLine]) -> int:
-        """Store lines of a unit's log, and give how many the server took; a line that is there is left as it is."""
+        """Store lines of a unit's log, and return how many were accepted; stored lines do not change."""
         accepted = 0
         for batch in output.pack(lines):
             request = field.build(
@@ -210,7 +212,7 @@ class UnitClient:
         return accepted
 
     async def fetch_charm(self, lease_token: int, digest: str) -> AsyncIterator[bytes]:
-        """Iterate over the parts of a charm's package. Raises `errors.Error` at the end of one with another digest."""
+        """Iterate over the parts of a charm's package. Raises `errors.Error` at the end if the digest is wrong."""
         request = field.build(pb.FetchCharmRequest, lease_token=lease_token, digest=digest)
         stream = self._caller.stream(self._stub.FetchCharm, request, silence_seconds=self._caller.timeout_seconds)
         found = hashlib.sha256()
@@ -225,5 +227,5 @@ class UnitClient:
 
 
 def encode(effects: Effects) -> bytes:
-    """Give effects in the form in which they are sent, to be kept until then; raises `errors.InvalidField`."""
+    """Encode effects as they are sent, so that they can be kept on the disk; raises `errors.InvalidField`."""
     return effect_message.to_effects(effects).SerializeToString(deterministic=True)

@@ -1,1 +1,1 @@
-"""Secrets, for users of the client."""
+"""The client of secrets."""

@@ -1,4 +1,4 @@
-"""Secrets: those of users are made, changed and granted here; those of units and applications can be looked at."""
+"""The client of secrets: changes and grants those of users, and reads those of units and applications."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -14,10 +14,10 @@ from tinkwell.core.event.kinds import ResourceType
 
 
 class SecretClient(service.Service):
-    """Makes, changes, grants, lists and reveals secrets. A namespace that is empty is "default".
+    """Makes, changes, grants, lists and reveals secrets.An empty namespace means "default".
 
-    A secret is named by its `name`, 20 characters that charms know it by, or one of a user's by its label. What units
-    own only they change; it can be listed and, by who may, revealed.
+    A secret is named by its `name`, the 20 characters by which charms know it; a user's secret also by its label. Only
+    a unit changes the secrets that it owns; they can be listed, and revealed to callers who may.
     """
 
     def __init__(self, caller: call.Caller) -> None:
@@ -33,7 +33,7 @@ class SecretClient(service.Service):
         namespace: str = "",
         id: str | None = None,  # noqa: A002
     ) -> Secret:
-        """Make a user's secret.
+        """Create a user's secret.
 
             secret = await client.secrets.create({"password": password}, label="db-admin")
             await client.secrets.grant("db-admin", "web")
@@ -60,9 +60,9 @@ class SecretClient(service.Service):
         description: str | None = None,
         namespace: str = "",
     ) -> Secret:
-        """Give a user's secret a new revision, another label or another description; what is None stays.
+        """Give a user's secret a new revision, label or description; None keeps the former one.
 
-        Units that read it hear of a new revision by secret-changed.
+        Units that read the secret get secret-changed for a new revision.
         """
         request = field.build(
             pb.UpdateSecretRequest,
@@ -75,7 +75,7 @@ class SecretClient(service.Service):
         return read(await self._caller.unary(self._stub.UpdateSecret, request, may_repeat=False))
 
     async def remove(self, name: str, *, revision: int = 0, namespace: str = "") -> None:
-        """Remove a revision of a user's secret, or with 0 all of it."""
+        """Remove a revision of a user's secret, or with 0 the whole secret."""
         request = field.build(pb.RemoveSecretRequest, namespace=namespace, name=name, revision=revision)
         await self._caller.unary(self._stub.RemoveSecret, request, may_repeat=False)
 
@@ -85,7 +85,7 @@ class SecretClient(service.Service):
         return read(await self._caller.unary(self._stub.GrantSecret, request, may_repeat=True))
 
     async def revoke(self, name: str, application: str, *, namespace: str = "") -> Secret:
-        """Let the units of an application read a user's secret no more."""
+        """Take back the grant of a user's secret to an application."""
         request = field.build(pb.RevokeSecretRequest, namespace=namespace, name=name, application=application)
         return read(await self._caller.unary(self._stub.RevokeSecret, request, may_repeat=True))
 
@@ -95,15 +95,15 @@ class SecretClient(service.Service):
         return read(await self._caller.unary(self._stub.GetSecret, request, may_repeat=True))
 
     def list(self, *, namespace: str = "", owner: str = "") -> AsyncIterator[Secret]:
-        """Iterate over secrets without their content by namespace, owner and id.
+        """Iterate over secrets without their content, by namespace, owner and id.
 
-        An empty namespace means all; `owner`, the name of a unit or of an application, is one in it or in "default".
+        An empty namespace means all; with an `owner`, the name of a unit or an application, it means "default".
         """
         request = field.build(pb.ListSecretsRequest, namespace=namespace, owner=owner)
         return self._list(self._stub.ListSecrets, request, read)
 
     async def reveal(self, name: str, *, revision: int = 0, namespace: str = "") -> RevealedSecret:
-        """Get the content of a revision, 0 for the newest one. Raises `PermissionDenied` for who may not."""
+        """Get the content of a revision, 0 for the newest. Raises `PermissionDenied` if the caller may not see it."""
         request = field.build(pb.RevealSecretRequest, namespace=namespace, name=name, revision=revision)
         answer = await self._caller.unary(self._stub.RevealSecret, request, may_repeat=True)
         return RevealedSecret(name, answer.revision, dict(answer.content))

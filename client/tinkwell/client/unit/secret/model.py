@@ -1,4 +1,4 @@
-"""Secrets as calls return and events carry them: without their content, but where that is revealed."""
+"""Secrets, as calls return and events carry them. Only `RevealedSecret` has content."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,7 @@ ROTATIONS = Enumeration(Rotation, pb.SecretRotation, "SECRET_ROTATION")
 
 @dataclass(frozen=True, slots=True)
 class SecretRevision(Shaped):
-    """A revision of a secret; `readers` are the units that read it."""
+    """A revision of a secret; `readers` are the names of the units that read it."""
 
     revision: int
     expires_at: datetime | None = None
@@ -26,9 +26,9 @@ class SecretRevision(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class SecretGranted(Shaped):
-    """Who may read a secret for as long as a relation lives: the units of an application, or one unit.
+    """A grant of a secret to the units of an application, or to one unit, while a relation lives.
 
-    A user's secret is granted without a relation, whose number is 0 then.
+    A user's secret is granted without a relation; `relation` is 0 then.
     """
 
     relation: int = 0
@@ -39,9 +39,10 @@ class SecretGranted(Shaped):
 @shaped.resource(ResourceType.SECRET)
 @dataclass(frozen=True, slots=True)
 class Secret(Shaped):
-    """A secret of a unit, of an application, or with an empty `owner` of a user. `name` is what charms know it by.
+    """A secret of a unit, of an application, or with an empty `owner` of a user.
 
-    `label` is its owner's, and `latest` the newest revision. Events leave out revisions and grants.
+    `name` is the one by which charms know it. `label` is its owner's, and `latest` the newest revision. Events leave
+    out revisions and grants.
     """
 
     id: str
@@ -63,7 +64,7 @@ class Secret(Shaped):
 
 @dataclass(frozen=True, slots=True)
 class RevealedSecret(Shaped):
-    """What a revision of a secret holds, for people. No text that is made of this has it, but `to_json`."""
+    """A revision of a secret with its content, which `repr` and `str` leave out, and `to_json` has."""
 
     name: str
     revision: int
@@ -91,7 +92,7 @@ def read(source: pb.Secret) -> Secret:
 
 
 def rotation(number: pb.SecretRotation.ValueType) -> Rotation:
-    """Read how often a secret is rotated."""
+    """Read the rotation of a secret."""
     return ROTATIONS.member(number) if number else Rotation.NEVER
 
 

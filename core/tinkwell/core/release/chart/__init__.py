@@ -1,1 +1,1 @@
-"""Charts: the files that releases are made of, what they say, and what becomes of it together with values."""
+"""Charts: the files that releases are made of, what they declare, and the result together with values."""

@@ -1,7 +1,7 @@
-"""Which subcharts the expressions of a chart may name: those that have settled before the expression is evaluated.
+"""Which subcharts the expressions of a chart may name: those that are settled before the expression is evaluated.
 
-Whoever names another chart's outputs says in Chart.yaml that it waits for that chart, so that its order is to be seen
-there and nowhere else. An expression that names one without that is told the line to add.
+A chart that uses another chart's outputs must declare in Chart.yaml that it waits for that chart, so that Chart.yaml
+alone shows the order. An expression that names another chart without this gets an error with the missing line.
 """
 
 import json
@@ -15,7 +15,7 @@ _NOTHING_WAITS = "with --wait none nothing waits for its outputs; install the re
 
 
 def by_chart(unit: Unit) -> Subcharts:
-    """Return what the templates of a chart may name: what its own resources wait for."""
+    """Return the subcharts that the templates of a chart may name: those that its own resources wait for."""
 
     def hint(subchart: str) -> str:
         names = json.dumps([*unit.chart.metadata.depends_on, subchart], ensure_ascii=False)
@@ -26,13 +26,13 @@ def by_chart(unit: Unit) -> Subcharts:
 
 
 def by_subcharts(unit: Unit) -> dict[str, Subcharts]:
-    """Return what the inputs of each subchart may name of its siblings: those that it waits for."""
+    """Return for each subchart the siblings that its inputs may name: those that it waits for."""
     befores = _befores(unit)
     return {child: _of_child(unit, child, befores.get(child, ())) for child in unit.children}
 
 
 def by_nobody(unit: Unit) -> Subcharts:
-    """Return what may be named where nothing waits for anything: no subchart."""
+    """Return the subcharts that an expression may name if it waits for nothing: none."""
 
     def explain(subchart: str) -> str:
         return _disabled(unit, subchart) or f"{subchart} is not waited for: {_NOTHING_WAITS}"
@@ -60,7 +60,7 @@ def _befores(unit: Unit) -> dict[str, list[str]]:
 def _subcharts(unit: Unit, after: str, awaited: Collection[str], hint: Callable[[str], str]) -> Subcharts:
     def explain(subchart: str) -> str:
         if subchart == after:
-            return f"{subchart} cannot be given what it gives itself"
+            return f"{subchart} cannot use its own outputs as its inputs"
         return _disabled(unit, subchart) or f"{after} does not wait for {subchart}; {hint(subchart)}"
 
     return Subcharts(awaited=frozenset(awaited), others=unit.decisions.keys(), explain=explain)

@@ -1,7 +1,7 @@
-"""What handlers change of the charts of a release before it is rendered: their values and their templates.
+"""The changes that handlers make to the values and templates of a release's charts before they are rendered.
 
-The charts stay one tree: the values of a chart are those that the root has for it, and what is `global` in them is
-given to all charts below. Which subcharts are enabled is decided by then, and so is their order.
+The charts stay one tree: the values of a chart are those that the root has for it, and its `global` values reach all
+charts below it. Which subcharts are enabled, and their order, is fixed before.
 """
 
 import dataclasses
@@ -16,12 +16,12 @@ from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 MAX_TEMPLATE_BYTES = 1024 * 1024
-# They are kept in the manifest, at charts.NAME.values.
+# The manifest keeps the values at charts.NAME.values, which adds three levels.
 MAX_VALUE_DEPTH = document.MAX_DEPTH - 3
 
 
 def field_of(path: str) -> str:
-    """Return the place of a chart's values in those of the release."""
+    """Return the place of a chart's values within those of the release."""
     field = process.USER_VALUES
     for each in place_of(path):
         field = parse.child(field, each)
@@ -29,33 +29,34 @@ def field_of(path: str) -> str:
 
 
 def place_of(path: str) -> tuple[str, ...]:
-    """Return the keys that lead to a chart's values in those of the release."""
+    """Return the keys that lead to a chart's values within those of the release."""
     return tuple(path.split(".")[1:])
 
 
 def with_values(root: Unit, path: str, given: object) -> Unit:
-    """Return the charts where the one with this path, and those below it, see other values.
+    """Return the charts, with other values for the chart with this path and those below it.
 
-    Raises `errors.InvalidField` for what is no values, or has something else where a subchart has its own.
+    Raises `errors.InvalidField` if `given` is not an object, or has no object where a subchart has its values.
     """
     field = field_of(path)
     values = document.check_json(field, given, max_bytes=coalescing.MAX_CHARACTERS)
     if not isinstance(values, dict):
         raise errors.InvalidField.of(field, f"must be an object, and not {document.describe(values)}")
     changed = _changed(root, path, lambda unit: _fitted(unit, values))
-    # Each chart has the values of those below it in its own, up to the root.
+    # The values of each chart contain those of its subcharts, up to the root.
     return _lifted(changed)
 
 
 def with_templates(root: Unit, path: str, given: Mapping[str, str]) -> Unit:
-    """Return the charts where the one with this path has other templates, by their paths in `templates/`.
+    """Return the charts, with other templates for the chart with this path, by their paths in `templates/`.
 
-    The notes are one of them. Raises `errors.InvalidField` for a path that is none, and for a text that is too large.
+    The notes are one of the templates. Raises `errors.InvalidField` for an invalid path, and for a text that is too
+    large.
     """
     for file, text in given.items():
         field = parse.child("templates", file)
         if not file or any(part in ("", ".", "..") for part in file.split("/")):
-            raise errors.InvalidField.of(field, f"{parse.show(file)} is no path of a file in {charts.TEMPLATES}")
+            raise errors.InvalidField.of(field, f"{parse.show(file)} is not the path of a file in {charts.TEMPLATES}")
         if len(text.encode()) > MAX_TEMPLATE_BYTES:
             raise errors.InvalidField.of(field, f"has more than {MAX_TEMPLATE_BYTES:,} bytes")
     texts = {f"{charts.TEMPLATES}{file}": text for file, text in given.items()}
@@ -63,14 +64,14 @@ def with_templates(root: Unit, path: str, given: Mapping[str, str]) -> Unit:
 
 
 def check_size(root: Unit) -> None:
-    """Check the values of all charts together; raises `errors.InvalidField`."""
+    """Check the size of the values of all charts together; raises `errors.InvalidField`."""
     document.check_json(
         process.USER_VALUES, root.values, max_bytes=coalescing.MAX_CHARACTERS, max_depth=MAX_VALUE_DEPTH
     )
 
 
 def changed_values(before: Unit, now: Unit) -> frozenset[str]:
-    """Return the paths of the charts that see other values now."""
+    """Return the paths of the charts whose values have changed."""
     former = {unit.path: unit.values for unit in process.units(before)}
     return frozenset(unit.path for unit in process.units(now) if unit.values != former[unit.path])
 
@@ -86,7 +87,7 @@ def _changed(unit: Unit, path: str, change: Callable[[Unit], Unit]) -> Unit:
 
 
 def _lifted(unit: Unit) -> Unit:
-    """Have the values of each chart with those of its children as they are now."""
+    """Put the current values of each chart's subcharts into the chart's own values."""
     children = {name: _lifted(child) for name, child in unit.children.items()}
     if all(unit.values.get(name) is child.values for name, child in children.items()):
         return unit
@@ -95,7 +96,7 @@ def _lifted(unit: Unit) -> Unit:
 
 
 def _fitted(unit: Unit, values: JsonObject) -> Unit:
-    """Give a chart its values, and those below it their parts with the globals."""
+    """Give a chart its values, and the charts below it their parts with the globals."""
     shared = values.get(value.GLOBAL)
     children: dict[str, Unit] = {}
     for name, child in unit.children.items():
@@ -119,4 +120,4 @@ def _with_globals(part: JsonObject, shared: JsonValue) -> JsonObject:
 
 
 def _ignore(_path: value.Path, _upper: JsonValue, _lower: JsonValue) -> None:
-    """A child keeps its own global where its parent has something of another kind."""
+    """A subchart keeps its own global if its parent has a value of another type."""

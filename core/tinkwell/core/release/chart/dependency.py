@@ -1,6 +1,4 @@
-"""The entries of `dependencies`: which vendored chart each one means, under which names others refer to it, and whether
-it is enabled.
-"""
+"""The entries of `dependencies`: which vendored chart each entry means, its names, and whether it is enabled."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +16,10 @@ TAGS = "tags"
 
 _EXPORTS = "exports"
 _SHOWN_CHARACTERS = 200
-# Charts of one author ask for the same ranges again and again.
+# Charts of one author often ask for the same ranges.
 _is_within = functools.lru_cache(maxsize=1_024)(version.is_within)
 
-# A path in the values of a child, and the one in its parent's at which they are put.
+# A path in a subchart's values, and the path in its parent's values to which that value is copied.
 Import: TypeAlias = tuple[value.Path, value.Path]
 # Finds a value by its path.
 Find: TypeAlias = Callable[[value.Path], value.Found]
@@ -29,10 +27,10 @@ Find: TypeAlias = Callable[[value.Path], value.Found]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An entry, the name that it has in the release, and the chart that is vendored for it, if there is one.
+    """An entry, its name in the release, and the chart that is vendored for it, if there is one.
 
-    `field` is the path of the entry, such as `Chart.yaml.dependencies[2]`; `others` are the versions that are vendored
-    where none lies in its range. `conditions` are the paths of its condition.
+    `field` is the path of the entry, such as `Chart.yaml.dependencies[2]`. `others` are the vendored versions if none
+    is in the entry's range. `conditions` are the paths of its condition.
     """
 
     index: int
@@ -45,16 +43,16 @@ class Declared:
 
     @property
     def name(self) -> str:
-        """The name that the chart has in the release."""
+        """The chart's name in the release."""
         return self.entry.effective_name
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of a chart, in their order and by the names that they have in the release.
+    """The entries of a chart, in their order and by their names in the release.
 
-    `references` says of each name and alias, as they are written in `depends-on`, which of these names it may mean.
-    Of the vendored charts no entry names those that are `unnamed`, and none asks for the versions that are `unasked`.
+    `references` maps each name and alias that `depends-on` may use to the names in the release that it may mean.
+    `unnamed` are vendored charts that no entry names, `unasked` are vendored versions that no entry asks for.
     """
 
     all: tuple[Declared, ...] = ()
@@ -65,13 +63,13 @@ class Entries:
 
     @property
     def weight(self) -> int:
-        """How much there is to be looked at wherever the chart is used."""
+        """How much work each use of the chart causes."""
         own = sum(1 + len(each.conditions) + len(each.entry.tags) + len(each.imports) for each in self.all)
         return own + len(self.unnamed) + len(self.unasked)
 
 
 def read_entries(chart: Chart) -> Entries:
-    """Say of each entry of a chart which vendored chart it means: the highest version in its range."""
+    """Return the entries of a chart, each with the highest vendored version in its range."""
     vendored: dict[str, list[Chart]] = {}
     for _, child in sorted(chart.charts.items()):
         vendored.setdefault(child.metadata.name, []).append(child)
@@ -92,7 +90,7 @@ def read_entries(chart: Chart) -> Entries:
 
 
 class Decider(StrEnum):
-    """What has decided whether a subchart is enabled."""
+    """The rule that decided whether a subchart is enabled."""
 
     CONDITION = "condition"
     TAGS = "tags"
@@ -102,7 +100,7 @@ class Decider(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a subchart is enabled, and by what.
+    """Whether a subchart is enabled, and why.
 
     `keys` are the paths of the condition or the tags that decided, within the values of the whole release.
     """
@@ -129,7 +127,7 @@ class Decision:
 
 
 def decide(each: Declared, place: value.Path, find: Find, find_at_root: Find, warn: Callable[[str], None]) -> Decision:
-    """Decide whether an entry is enabled: by its first condition that is a boolean, else by its tags.
+    """Decide whether an entry is enabled: by its first condition that has a boolean value, else by its tags.
 
     `place` is the path of the declaring chart's values within those of the release.
     """
@@ -194,7 +192,7 @@ def _shorten(text: str) -> str:
 
 
 def _tags(each: Declared, find_at_root: Find, warn: Callable[[str], None]) -> list[tuple[value.Path, bool]]:
-    """Return the tags of an entry that the values of the release know, and what they say."""
+    """Return the tags of an entry that have a value in the release, with the values."""
     known: list[tuple[value.Path, bool]] = []
     for tag in each.entry.tags:
         found = find_at_root((TAGS, tag))

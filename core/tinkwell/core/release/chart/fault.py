@@ -1,4 +1,4 @@
-"""What is wrong with a chart once it meets its subcharts and values: collected, and raised as one error."""
+"""The faults of a chart together with its subcharts and values: collected, and raised as one error."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from tinkwell.core.value.yaml import position
 
 
 class FaultKind(StrEnum):
-    """What kind of fault it is; the words are part of the output of `chart dag -o json`."""
+    """The kind of a fault; its value is part of the output of `chart dag -o json`."""
 
     NAME = "name"
     MISSING = "missing"
@@ -33,10 +33,10 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something wrong in the chart at `chart_path`, and the names of subcharts that it is about.
+    """A fault in the chart at `chart_path`, with the names of the subcharts that it is about.
 
-    `field` is the path of a file and of what stands in it, or begins with `values` where the user gave it. `chart` is
-    the one whose file it is, by which the line is told.
+    `field` is the path of a file and a path in it, or begins with `values` if the user gave the faulty value. `chart`
+    is the chart that has the file, from which the line number is found.
     """
 
     kind: FaultKind
@@ -49,7 +49,7 @@ class Fault:
 
 
 class ChartFaulty(errors.ChartInvalid):
-    """A chart is wrong together with its subcharts and values; there is a fault for each violation."""
+    """A chart is wrong together with its subcharts and values; `faults` has one fault for each violation."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -57,14 +57,14 @@ class ChartFaulty(errors.ChartInvalid):
 
 
 class Faults:
-    """Collects faults: each place once, since a chart may be used under many aliases, and the first ones alone."""
+    """Collects faults: each place once, because a chart may have many aliases, and at most the first MAX_VIOLATIONS."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[FaultKind, str, tuple[str, ...]], Fault] = {}
 
     @property
     def is_full(self) -> bool:
-        """Whether no more faults are kept."""
+        """Whether further faults are dropped."""
         return len(self._found) >= MAX_VIOLATIONS
 
     def note(self, fault: Fault) -> None:
@@ -73,11 +73,11 @@ class Faults:
             self._found.setdefault((fault.kind, fault.field, fault.names), fault)
 
     def stop(self, fault: Fault) -> NoReturn:
-        """Raise a fault after which there is no use in looking on, with those that were found before it."""
+        """Raise a fault that makes further checks useless, together with the faults before it."""
         raise _error([*self._found.values(), fault])
 
     def finish(self) -> None:
-        """Raise `ChartFaulty` if anything was found; `errors.InvalidField` where only the user's values are wrong."""
+        """Raise `ChartFaulty` if there are faults; `errors.InvalidField` if all of them are in the user's values."""
         if self._found:
             raise _error([*self._found.values()])
 
@@ -90,7 +90,7 @@ def _error(faults: list[Fault]) -> errors.InvalidField:
 
 
 def _located(fault: Fault, nodes: dict[str, Node | None]) -> Fault:
-    """Say in the description of a fault in which line it stands, as for all that is wrong within a file."""
+    """Add the line number to the description of a fault in a file."""
     if fault.chart is None or fault.is_of_user:
         return fault
     for name, text in ((archive.METADATA, fault.chart.metadata_text), (charts.VALUES, fault.chart.values_text)):

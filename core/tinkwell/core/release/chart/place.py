@@ -1,10 +1,10 @@
-"""Says where in a chart's files something is wrong, as compilers do: `shop/Chart.yaml:7:5: dependencies[0].name: …`."""
+"""Formats the place of a fault in a chart's files, as compilers do: `shop/Chart.yaml:7:5: dependencies[0].name: …`."""
 
 import re
 
 from tinkwell.core import errors
 
-# The field of a violation is the path of a file, and behind it that of what stands in the file.
+# The field of a violation is the path of a file, then a path in the file.
 _FIELD = re.compile(
     r"(?P<file>.+/|.+?\.(?:yaml|yml|json|txt|tpl|lua))(?::(?P<line>\d+)|\.(?P<path>.+)|(?P<item>\[.+))?"
 )
@@ -12,7 +12,7 @@ _PLACE = re.compile(r"line (\d+), column (\d+): ")
 
 
 def describe(violation: errors.Violation, chart: str) -> str:
-    """Put a violation into one line; `chart` is the chart's folder or archive as its user named it."""
+    """Return a violation as one line; `chart` is the chart's folder or archive as its user named it."""
     field = _FIELD.fullmatch(violation.field)
     place = _PLACE.match(violation.description)
     description = violation.description[place.end() if place else 0 :]

@@ -1,8 +1,8 @@
-"""What a chart means together with the values of a user: its subcharts, their values, and their order.
+"""Combines a chart with the values of a user: its subcharts, their values, and their order.
 
     effective names → references → conditions and tags → imports → coalescing → (schemas) → graph
 
-The same chart and values always give the same. Schemas are checked by the caller, by way of `schemas`.
+The same chart and values always give the same result. The caller checks the schemas, which `schemas` returns.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,11 +23,11 @@ USER_VALUES = "values"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """A chart of a release in its place. `path` is the names from the root on, joined by dots; `name` is the last one.
+    """A chart of a release in its place.
 
-    `values` are what the chart sees, with those of its children by their names. `inputs` are those of its entry in the
-    parent, as they are written. `decisions` say of every subchart that is declared or vendored whether and why it is
-    enabled; `children` are the enabled ones.
+    `path` is the names from the root on, joined by dots; `name` is the last one. `values` are the chart's values, with
+    those of its children by their names. `inputs` are those of its entry in the parent, as written. `decisions` say for
+    every declared or vendored subchart whether and why it is enabled; `children` are the enabled ones.
     """
 
     path: str
@@ -41,10 +41,10 @@ class Unit:
 
 
 def process(chart: Chart, user_values: JsonObject, *, strict: bool = False) -> Unit:
-    """Return the root of what is installed. Nothing that is given is changed.
+    """Return the root of the charts to install. The arguments are not changed.
 
-    Raises `ChartFaulty`, an `errors.ChartInvalid`, with all that is wrong, and `errors.InvalidField` with fields that
-    begin with `values` where only the user's values are. With `strict`, to wait for a disabled subchart is an error,
+    Raises `ChartFaulty`, an `errors.ChartInvalid`, with all faults, and `errors.InvalidField` with fields that begin
+    with `values` if only the user's values are faulty. With `strict` a dependency on a disabled subchart is an error,
     and otherwise a warning.
     """
     given = document.check_json(USER_VALUES, user_values)
@@ -57,26 +57,26 @@ def process(chart: Chart, user_values: JsonObject, *, strict: bool = False) -> U
 
 
 def units(root: Unit) -> Iterator[Unit]:
-    """Iterate over a unit and all below it: parents before their children, those in the order of Chart.yaml."""
+    """Yield a unit and all below it: parents before their children, children in the order of Chart.yaml."""
     yield root
     for child in root.children.values():
         yield from units(child)
 
 
 def schemas(root: Unit) -> Iterator[tuple[Unit, JsonObject]]:
-    """Iterate over the units whose charts have a schema of their values, with the schema."""
+    """Yield each unit whose chart has a schema for its values, with the schema."""
     for unit in units(root):
         if unit.chart.schema is not None:
             yield unit, unit.chart.schema
 
 
 def warnings(root: Unit) -> tuple[str, ...]:
-    """Return what is to be said about a unit and all below it, each sentence once."""
+    """Return the warnings of a unit and all below it, each sentence once."""
     return tuple(dict.fromkeys(sentence for unit in units(root) for sentence in unit.sequence.warnings))
 
 
 def dag(unit: Unit) -> JsonObject:
-    """Return the order of a unit and of all below it as JSON, in the form of `chart dag -o json`."""
+    """Return the order of a unit and all below it as JSON, in the form of `chart dag -o json`."""
     batches: list[JsonValue] = [list(batch) for batch in unit.sequence.batches]
     edges: list[JsonValue] = [
         {"from": edge.before, "to": edge.after, "origins": list(edge.origins)} for edge in unit.sequence.edges

@@ -1,7 +1,7 @@
 """Which charts a release is made of: the root and, level by level, the subcharts that its values enable.
 
-What a condition or a tag says is looked up where it stands, in layer after layer. The values are not merged for that,
-so that what is disabled costs nothing, however large it is.
+The value of a condition or a tag is searched in the layers of values, which are not merged for it. So a disabled chart
+costs nothing, however large it is.
 """
 
 import functools
@@ -23,7 +23,7 @@ from tinkwell.core.release.manifest import name as names
 from tinkwell.core.value import parse
 from tinkwell.core.value.document import JsonObject
 
-# Dependencies, be they enabled or not, and all that they are decided by.
+# Dependencies, enabled or not, with the values that decide about them.
 MAX_LOOKED_AT = 25 * charts.MAX_SUBCHARTS
 MAX_WARNINGS = 100
 
@@ -35,9 +35,9 @@ _RESERVED = frozenset({value.GLOBAL, dependency.TAGS})
 class Selected:
     """A chart of the release, in its place.
 
-    `given` are the values that users and the charts above give it, the highest first; its own are not among them.
-    `inputs` and `imports` are those of its entry in the parent. `children` are the enabled ones by their names,
-    declared ones first; `decisions` are on the others as well.
+    `given` are the values that users and the charts above give it, the highest first, without its own values. `inputs`
+    and `imports` are those of its entry in the parent. `children` are the enabled subcharts by name, declared ones
+    first; `decisions` are about all subcharts.
     """
 
     chart: Chart
@@ -54,34 +54,34 @@ class Selected:
     warnings: list[str] = field(default_factory=list)
 
     def warn(self, sentence: str) -> None:
-        """Note a warning, of which the first ones are kept."""
+        """Note a warning; only the first ones are kept."""
         if len(self.warnings) < MAX_WARNINGS:
             self.warnings.append(sentence)
 
     def fault(self, kind: FaultKind, place: str, description: str, about: tuple[str, ...] = ()) -> Fault:
-        """Make a fault of the chart: at which place, such as a key of a file, and about which names."""
+        """Return a fault of the chart at a place, such as a key of a file, about subcharts with these names."""
         return Fault(
             kind=kind, chart_path=self.path, names=about, field=place, description=description, chart=self.chart
         )
 
     @property
     def own(self) -> Layer:
-        """The values of the chart itself."""
+        """The values of the chart itself, as a layer."""
         return Layer(self.chart.path(charts.VALUES), self.chart.values, self.chart)
 
 
 class Selector:
-    """Selects the charts of a release. Faults are noted; those after which it has no use to look on are raised."""
+    """Selects the charts of a release. Faults are noted; a fault that makes further checks useless is raised."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
         self._subcharts = 0
         self._looked_at = 0
-        # By identity, since a chart that has many aliases is the same object each time.
+        # By identity: a chart with many aliases is the same object each time.
         self._entries: dict[int, tuple[Chart, Entries]] = {}
 
     def select(self, chart: Chart, user: Layer) -> Selected:
-        """Select the charts of a release. That the root's name can be one is known when it is loaded."""
+        """Select the charts of a release. The root's name was checked when it was loaded."""
         name = chart.metadata.name
         root = Selected(chart=chart, name=name, path=name, place=(), given=(user,))
         self._select_children(root, root, 1)
@@ -111,7 +111,7 @@ class Selector:
         return entries
 
     def _find(self, node: Selected, path: value.Path) -> value.Found:
-        """Find a value of a chart, by its path within them, as it will be when all values lie over each other."""
+        """Find a value of a chart by its path, as it will be when all layers are merged."""
         if path[0] == value.GLOBAL and node.parent:
             found = self._find(node.parent, path)
             if not isinstance(found, value.Nothing):
@@ -119,7 +119,7 @@ class Selector:
         return value.find(itertools.chain(node.given, (node.own,), self._defaults(node.entries, path)), path)
 
     def _defaults(self, entries: Entries, path: value.Path) -> Iterator[Layer]:
-        """Iterate over what children say themselves of a value of theirs, put where their parent sees it."""
+        """Yield the subcharts' own defaults for a value, in the place where their parent sees them."""
         child = entries.by_name.get(path[0])
         if child and child.chart and len(path) > 1:
             own = Layer(child.chart.path(charts.VALUES), child.chart.values)
@@ -137,7 +137,7 @@ class Selector:
                 self._faults.note(node.fault(FaultKind.NAME, place, sentence))
 
     def _note_missing(self, node: Selected) -> None:
-        """Note all that is enabled and not vendored, as one fault."""
+        """Note all subcharts that are enabled but not vendored, as one fault."""
         missing = [each for each in node.entries.all if node.decisions[each.name].is_enabled and not each.chart]
         if missing:
             listed = ", ".join(_describe_missing(each) for each in missing[:_SHOWN])
@@ -195,7 +195,7 @@ class Selector:
 
 
 def _narrow(layers: Sequence[Layer], name: str) -> tuple[Layer, ...]:
-    """Return what layers say of a child; a null there takes away what lower ones say."""
+    """Return the layers for a child; a null for the child hides the layers below."""
     found = []
     for layer in layers:
         if name in layer.values:

@@ -1,8 +1,8 @@
-"""The order in which the subcharts of one chart are installed, and the chart's own resources after them.
+"""The order in which a chart's subcharts are installed, and the chart's own resources after them.
 
-Edges come from `depends-on` of the entries of dependencies, and from the annotation `helm.sh/depends-on/subcharts`,
-which says what the chart's own resources wait for. Who has an edge stands in layers; the others come last, together
-with the chart itself. No edge leaves a level.
+Edges come from `depends-on` of dependencies, and from the annotation `helm.sh/depends-on/subcharts`, which lists the
+subcharts that the chart's own resources wait for. Subcharts with an edge are ordered in layers; the others come last,
+together with the chart itself. Edges join only subcharts of one chart, and the chart itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,10 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`after` waits for `before`; it may be the chart itself. `origins` are `Chart.yaml dependencies[2].depends-on`."""
+    """`after` waits for `before`; `after` may be the chart itself.
+
+    `origins` are such as `Chart.yaml dependencies[2].depends-on`.
+    """
 
     before: str
     after: str
@@ -29,9 +32,9 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """The batches of a chart by the names of its subcharts; the last one ends with the chart's own name.
+    """The batches of a chart by the names of its subcharts; the last batch ends with the chart's own name.
 
-    `warnings` are all that is to be said about the chart and its values, not only about the order.
+    `warnings` are all warnings about the chart and its values, not only about the order.
     """
 
     batches: tuple[tuple[str, ...], ...]
@@ -40,13 +43,13 @@ class Sequence:
 
     @property
     def sequenced(self) -> tuple[str, ...]:
-        """The subcharts that have an edge; the others may be installed whenever their parent is."""
+        """The subcharts that have an edge; the others may be installed at any time with their parent."""
         return tuple(name for batch in self.batches[:-1] for name in batch)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """That `after` waits for what is written as `spelling` at a place, which errors name by `field`."""
+    """A reference: `after` waits for the subchart written as `spelling`; errors name the place by `field`."""
 
     after: str
     spelling: str
@@ -55,7 +58,7 @@ class _Reference:
 
 
 class Sequencer:
-    """Makes the sequences of the charts of a release. Faults are noted; to exceed a limit raises them."""
+    """Makes the sequences of the charts of a release. Faults are noted; exceeding a limit raises them."""
 
     def __init__(self, faults: Faults, *, strict: bool) -> None:
         self._faults = faults
@@ -63,7 +66,7 @@ class Sequencer:
         self._references = 0
 
     def sequence(self, node: Selected) -> Sequence:
-        """Put the subcharts of a chart in order; of what is noted as wrong nothing is in it."""
+        """Put the subcharts of a chart in order; faulty references are left out."""
         origins: dict[tuple[str, str], list[str]] = {}
         for reference in _references(node):
             self._count(node)
@@ -86,7 +89,7 @@ class Sequencer:
             self._faults.stop(Fault(kind=FaultKind.LIMIT, chart_path=node.path, field=place, description=description))
 
     def _resolve(self, node: Selected, reference: _Reference) -> str:
-        """Return the name in the release of what is referred to; empty where that is wrong."""
+        """Return the name in the release that a reference means; "" if the reference is faulty."""
         candidates = node.entries.references.get(reference.spelling, ())
         if len(candidates) == 1 and candidates[0] != reference.after:
             return candidates[0]
@@ -115,7 +118,7 @@ class Sequencer:
         self._faults.note(node.fault(kind, reference.field, description, about))
 
     def _is_edge(self, node: Selected, before: str, reference: _Reference) -> bool:
-        """Tell whether a reference makes an edge, since both of its ends are installed."""
+        """Return whether a reference makes an edge, because both of its ends are installed."""
         after_is_there = reference.after == node.name or reference.after in node.children
         decision = node.decisions[before]
         if decision.is_enabled or not after_is_there:
@@ -130,7 +133,7 @@ class Sequencer:
         return False
 
     def _layers(self, node: Selected, edges: tuple[Edge, ...]) -> list[list[str]]:
-        if not edges:  # as of most charts, of which a release may have many
+        if not edges:  # the usual case, and a release may have many charts
             return []
         before: dict[str, list[str]] = {}
         for edge in edges:

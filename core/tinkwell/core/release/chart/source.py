@@ -1,11 +1,11 @@
-"""What is kept of a request for a chart: which chart, and the values that were given. All else follows from these.
+"""The stored part of a request for a chart: the chart and the given values. Everything else follows from these.
 
 As JSON it is the source of an operation and of its revision:
 
     {"chart": {"digest": …, "name": …, "version": …}, "user_values": {…}, "strict": …, "default_values": {…}}
 
-`default_values` are there where they stand in the place of the values in the chart: an upgrade that keeps all values of
-the revision before has its values there.
+`default_values`, if given, replace the values in the chart: an upgrade that keeps all values of the former revision has
+that revision's values there.
 """
 
 import dataclasses
@@ -19,8 +19,6 @@ from tinkwell.core.value.document import JsonObject
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSource:
-    """A chart and the values that were given for it."""
-
     digest: str
     name: str
     version: str
@@ -39,7 +37,7 @@ class ChartSource:
 
     @classmethod
     def read(cls, source: JsonObject) -> "ChartSource | None":
-        """Read the JSON form, which `as_json` has written; None where manifests alone were given."""
+        """Read the JSON form that `as_json` returned; None if the request had manifests and no chart."""
         if "chart" not in source:
             return None
         chart = cast("dict[str, str]", source["chart"])
@@ -53,11 +51,11 @@ class ChartSource:
         )
 
     def process(self, chart: Chart) -> Unit:
-        """Return what the chart comes to with the values; the chart is the one of the digest.
+        """Process the chart with the values; `chart` must be the one with the digest.
 
         Raises `errors.ChartInvalid` and `errors.InvalidField`.
         """
         if self.default_values is not None:
-            # Nobody can say any more from which line of a file these are.
+            # These values are from no file of the chart, so errors cannot tell lines.
             chart = dataclasses.replace(chart, values=self.default_values, values_text="")
         return processing.process(chart, self.user_values, strict=self.strict)

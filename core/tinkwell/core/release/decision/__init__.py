@@ -1,1 +1,1 @@
-"""What the owner of an operation is to do next, and how what it sees goes on by what comes of that."""
+"""What the owner of an operation does next, and how its view changes with the results."""

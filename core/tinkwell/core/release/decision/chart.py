@@ -1,4 +1,4 @@
-"""When charts begin and end. A chart runs no steps: what is in it is worked on, and `walk` says how far that is."""
+"""When charts begin and end. A chart runs no steps: it ends when all nodes in it have ended, which `walk` computes."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from tinkwell.core.release.kinds import NodeState, NodeTask
 
 
 def begin(survey: walk.Survey) -> Sequence[MoveNode]:
-    """Return the charts that begin, parents before what is in them."""
+    """Return the moves of charts that begin, parents before the charts in them."""
     states = {NodeTask.INSTALL: NodeState.INSTALLING, NodeTask.REMOVE: NodeState.REMOVING}
     return [MoveNode(path=node.path, state=states[node.task]) for node in survey.opening()]
 
 
 def end(view: OperationView, survey: walk.Survey) -> Sequence[MoveNode]:
-    """Return the charts that end, since all in them has ended, however that did."""
+    """Return the moves of charts that end, because all nodes in them have ended, with or without success."""
     return [_end(view, closing) for closing in survey.closing()]
 
 

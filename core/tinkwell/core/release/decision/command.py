@@ -1,4 +1,4 @@
-"""What `decide` tells the owner of an operation to do."""
+"""The commands that `decide` gives the owner of an operation."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from tinkwell.core.release.report import Call
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartStep:
-    """Report that this attempt is RUNNING (`outcome.start`), and once that was accepted make the call."""
+    """Report that this attempt is RUNNING (`outcome.start`), and make the call once the report was accepted."""
 
     step: StepKey
     kind: StepKind
@@ -22,9 +22,9 @@ class StartStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptStep:
-    """The step runs by the server's account: find its run and wait for its end.
+    """The server says that the step runs: find its run and wait for its end.
 
-    Where it has left no run it never ran: its outcome is CANCELLED.
+    If there is no run, the step never ran: its outcome is CANCELLED.
     """
 
     step: StepKey
@@ -35,7 +35,7 @@ class AdoptStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopStep:
-    """Kill what runs of this step here, if anything does, and report this state for it, with the reason as message."""
+    """Kill the run of this step if there is one, and report this state for the step, with the reason as message."""
 
     step: StepKey
     reason: str
@@ -54,14 +54,14 @@ class MoveNode:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Have an event heard by its handlers, and report what came of it (`outcome.emitted`); meanwhile it is running."""
+    """Emit an event to its handlers, and report the result (`outcome.emitted`); it counts as running meanwhile."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopEmit:
-    """Let no more handlers of an event run, and report nothing of it."""
+    """Start no further handlers of an event, and report no result."""
 
     path: str
 
@@ -75,7 +75,7 @@ class MovePhase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """Report that the operation has ended; `cause` is JSON text. There is nothing more to do."""
+    """Report that the operation has ended; `cause` is JSON text. It is the last command."""
 
     state: State
     cause: str = ""
@@ -83,7 +83,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """A node could go on but for this reason: ask again after the next change, or when `seconds` have passed."""
+    """A node waits for this reason: ask again after the next change, or when `seconds` have passed."""
 
     path: str
     reason: str

@@ -1,25 +1,25 @@
-"""What is to be done about an operation, here and now: a pure rule from what is known to commands.
+"""Decides what the owner of an operation does next: a pure function from a view to commands.
 
-Theory of operation. The owner of an operation keeps a view of it, obeys the commands, takes what comes of each into the
-view (`outcome`), and asks again after every change and once the shortest Wait is over. A command whose obeying has not
-come into the view yet, neither by a new state nor by its step among `running`, is given again.
+Theory of operation. The owner of an operation keeps a view of it, obeys the commands, applies each result to the view
+(`outcome`), and asks again after every change and once the shortest Wait is over. A command is given again until the
+view shows that it was obeyed: by a new state, or by its step among `running`.
 
-    1. what a former owner left      actions are adopted; calls without effects are stopped, and what had not begun is
-                                     CANCELLED. What ran on another engine was lost when the operation was taken
-    2. inits                         of all resources whose answer is not known, before the first change. If anything is
-                                     wrong there, the operation ends with nothing changed
+    1. steps of a former owner       actions are adopted; calls without effects are stopped, and steps that had not
+                                     begun are CANCELLED. Steps on another engine were lost when the operation was taken
+    2. inits                         of all resources without a known answer, before the first change. If one is wrong,
+                                     the operation ends with nothing changed
     3. the walk                      nodes begin in the order of `walk`, and go on as `installation` and `removal` say
     4. charts and events             begin before the first node in them, and end after the last one; see `chart`.
                                      Events are emitted in their places; see `event`
     5. the end                       once nothing is left to do
 
-A failed node lets no other one begin, or with on_failure `continue` none that comes after it; what was begun goes on to
-its own end. After a cancellation, and at the deadline, no step begins any more: calls without effects are stopped at
-once, and actions once they had their time.
+After a node has failed no other node begins; with on_failure `continue` only the nodes that come after it do not begin.
+Nodes that were begun go on to their own end. After a cancellation, and at the deadline, no step begins: calls without
+effects are stopped at once, and actions after their grace time.
 
-Whoever takes an operation first stops what still runs on its engine of steps that have ended, such as lost ones. A
-RUNNING step that is not among `running` is one that nobody watches: a former owner's, or one whose run was lost sight
-of; both are treated the same.
+An owner that takes an operation first stops the runs on its engine whose steps have ended, such as lost ones. A RUNNING
+step that is not among `running` is watched by no task: a former owner started it, or its run was lost sight of. Both
+cases are treated the same.
 """
 
 from collections.abc import Collection, Sequence
@@ -45,7 +45,7 @@ from tinkwell.core.release.transition.operation import GRACE_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Why nothing begins any more, as which state that ends the operation, and the time left for running actions."""
+    """Why no step begins, the state in which the operation will end, and the time left for running actions."""
 
     state: State
     reason: str
@@ -53,13 +53,13 @@ class _Stop:
 
 
 def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Command]:
-    """Return what is to be done; `running` are the steps that the caller starts, runs, adopts or stops at present."""
+    """Return the commands; `running` are the steps that the caller starts, runs, adopts or stops now."""
     stop = _stop(view)
     nodes = [view.nodes[node.path] for node in view.plan.real]
     left = [node for node in nodes if not node.state.is_final and node.has_calls]
     events = [node for node in nodes if not node.state.is_final and node.kind is NodeKind.EVENT]
     survey = walk.Survey(view.plan, {path: node.state for path, node in view.nodes.items()})
-    commands = [command for node in left for command in _care(view, node, running, stop)]
+    commands = [command for node in left for command in _handle_running(view, node, running, stop)]
     commands += _go_on(view, left, stop)
     commands += event.proceed(events, running, is_stopped=stop is not None)
     commands += chart.end(view, survey)
@@ -73,7 +73,7 @@ def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Comman
 
 
 def _stop(view: OperationView) -> _Stop | None:
-    """Say why nothing begins any more; None where that is not so. The sooner end of the grace counts."""
+    """Return why no step begins; None if steps may begin. The earlier end of the grace time counts."""
     late = view.remaining_seconds + GRACE_SECONDS if view.remaining_seconds <= 0 else None
     if view.cancel_seconds is not None:
         grace = view.cancel_seconds if late is None else min(view.cancel_seconds, late)
@@ -81,8 +81,10 @@ def _stop(view: OperationView) -> _Stop | None:
     return None if late is None else _Stop(State.TIMEOUT, "the operation's deadline passed", late)
 
 
-def _care(view: OperationView, node: NodeView, running: Collection[StepKey], stop: _Stop | None) -> list[Command]:
-    """Return what becomes of steps that cannot be left as they are."""
+def _handle_running(
+    view: OperationView, node: NodeView, running: Collection[StepKey], stop: _Stop | None
+) -> list[Command]:
+    """Return the commands for steps that cannot stay as they are."""
     commands: list[Command | None] = []
     for step in node.steps:
         if step.state is State.RUNNING and node.key(step) in running:
@@ -95,7 +97,7 @@ def _care(view: OperationView, node: NodeView, running: Collection[StepKey], sto
 
 
 def _hold_back(node: NodeView, step: StepView, stop: _Stop | None) -> Command | None:
-    """Return what becomes of a step that runs here."""
+    """Return the command for a step that runs here, None if it may go on."""
     if stop is None:
         return None
     if step.kind.has_effects and stop.grace_seconds > 0:
@@ -104,7 +106,7 @@ def _hold_back(node: NodeView, step: StepView, stop: _Stop | None) -> Command | 
 
 
 def _find(node: NodeView, step: StepView, stop: _Stop | None) -> Command:
-    """Return what becomes of a step that runs by the server's account, and that nobody here watches."""
+    """Return the command for a step that the server calls running and that no task here watches."""
     key = node.key(step)
     if not step.kind.has_effects:
         return StopStep(step=key, reason="its owner is dead; it is asked again")
@@ -115,7 +117,7 @@ def _find(node: NodeView, step: StepView, stop: _Stop | None) -> Command:
 
 
 def _go_on(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -> list[Command]:
-    """Return what is next for the nodes that were begun; once nothing begins any more, only their ends."""
+    """Return the next commands for nodes that were begun; if no step may begin, only the ends of these nodes."""
     busy = {node.settings.concurrency_key for node in left if _runs_effect(node)} | view.busy_keys
     commands: list[Command] = []
     for node in left:
@@ -136,7 +138,7 @@ def _proceed(view: OperationView, node: NodeView) -> Command:
 
 
 def _is_removal(node: NodeView) -> bool:
-    """Whether a node takes a resource away; a hook of a removal is brought about like any other."""
+    """Whether a node removes a resource; a hook of a removal is installed like any other hook."""
     return node.task is NodeTask.REMOVE and node.kind is NodeKind.RESOURCE
 
 
@@ -145,17 +147,17 @@ def _runs_effect(node: NodeView) -> bool:
 
 
 def _is_occupied(view: OperationView, node: NodeView) -> bool:
-    """Whether a step runs, or must be cleared away before the node goes on."""
+    """Whether a step of the node runs, or must be cleared away before the node goes on."""
     return any(step.state is State.RUNNING or _is_over(view, node, step) for step in node.steps)
 
 
 def _is_over(view: OperationView, node: NodeView, step: StepView) -> bool:
-    """Whether a step that has not ended belongs to an earlier round, and nothing is left to be known of it."""
+    """Whether an unfinished step belongs to an earlier round, and needs no further decision."""
     return step.state is State.PENDING and step.is_former and not hook.is_undecided(view, node, step)
 
 
 def _alone(node: NodeView, command: StartStep, busy: set[str]) -> Command:
-    """Return the start of an action, or a wait where another one has its concurrency key."""
+    """Return the start of an action, or a wait if another action uses its concurrency key."""
     key = node.settings.concurrency_key
     if key and key in busy:
         return Wait(path=node.path, reason=f"another action has the concurrency key {key}")
@@ -164,7 +166,7 @@ def _alone(node: NodeView, command: StartStep, busy: set[str]) -> Command:
 
 
 def _begin(view: OperationView, left: Sequence[NodeView], survey: walk.Survey) -> list[Command]:
-    """Return what begins: inits and, once all of them are known, nodes."""
+    """Return the commands that begin inits and, once all their answers are known, nodes."""
     pending = [node for node in left if node.state is NodeState.PENDING]
     if any(_needs_init(node) or node.problem for node in pending):
         return _ask_inits(view, pending)
@@ -184,14 +186,14 @@ def _begin(view: OperationView, left: Sequence[NodeView], survey: walk.Survey) -
 
 
 def _needs_init(node: NodeView) -> bool:
-    """Whether a node waits for the answer to `init`, which what is left anyway does without."""
+    """Whether a node waits for the answer to `init`; a resource that is left in place in any case does not."""
     is_left = _is_removal(node) and removal.why_left(node.spec)
     return node.init is None and not is_left
 
 
 def _ask_inits(view: OperationView, pending: Sequence[NodeView]) -> list[Command]:
-    """Return the inits that begin, and the ends of nodes with which something is wrong: all are told of at once."""
-    # After a change of owner hooks are asked once more, while others go on.
+    """Return the inits that begin, and the ends of nodes with problems: all problems are reported together."""
+    # After a change of owner, hooks are asked again while other nodes go on.
     working = sum(node.state in walk.BEGUN and node.has_calls for node in view.nodes.values())
     vacant = view.options.parallel - working - sum(_is_occupied(view, node) for node in pending)
     commands: list[Command] = []
@@ -210,7 +212,7 @@ def _ask_inits(view: OperationView, pending: Sequence[NodeView]) -> list[Command
 
 
 def _is_failed(view: OperationView) -> bool:
-    """Whether a failure lets no node begin. What was wrong before anything changed always does."""
+    """Whether a failure lets no node begin. A problem that was found before the first change always does."""
     failed = [node for node in view.nodes.values() if _has_failed(node)]
     is_stopped = bool(failed) and view.options.on_failure is OnFailure.STOP
     return is_stopped or any(not node.is_begun for node in failed)
@@ -224,14 +226,14 @@ def _begin_node(view: OperationView, node: NodeView) -> list[Command]:
 
 
 def _is_cleaning_up(view: OperationView, survey: walk.Survey) -> bool:
-    """Whether all is installed and what is to go is left, which is not yet said."""
+    """Whether everything is installed and the removals come next, but the phase does not say so yet."""
     if view.phase is not Phase.APPLY or not survey.is_installed:
         return False
     return any(not node.state.is_final for node in view.nodes.values())
 
 
 def _finish(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -> Finish | None:
-    """Return the end of the operation where nothing runs and nothing is to be done; None where nodes still wait."""
+    """Return the end of the operation if nothing runs and nothing is left to do; None if nodes still wait."""
     if not left and all(node.state in walk.DONE for node in view.nodes.values()):
         return Finish(state=State.SUCCEEDED)
     failed = _first_failed(view)
@@ -246,7 +248,7 @@ def _finish(view: OperationView, left: Sequence[NodeView], stop: _Stop | None) -
 
 
 def _first_failed(view: OperationView) -> NodeView | None:
-    """Return the node that the cause names: one that was lost before any other, since that must be looked into."""
+    """Return the failed node for the cause: a lost one before any other, because somebody must look into it."""
     nodes = (view.nodes[each.path] for each in view.plan.real)
     failed = [node for node in nodes if _has_failed(node)]
     lost = (node for node in failed if report.is_lost(state=node.state, message=node.message))
@@ -254,5 +256,5 @@ def _first_failed(view: OperationView) -> NodeView | None:
 
 
 def _has_failed(node: NodeView) -> bool:
-    """Whether a node has failed by itself; a chart only ever does so by something in it."""
+    """Whether a node has failed by itself; a chart fails only through a node in it."""
     return node.state is NodeState.FAILED and node.kind is not NodeKind.CHART

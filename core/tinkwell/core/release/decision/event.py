@@ -1,6 +1,6 @@
-"""What is next for the events of charts: each is emitted once it has begun, and again where that was cut off.
+"""The next command for the events of charts: each is emitted once it has begun, and again if that was interrupted.
 
-Handlers have no effects of their own, so nothing is lost by that. Nothing of an event is stored but how it went by.
+Handlers have no effects of their own, so repeating them is harmless. Only the result of an event is stored.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,12 +11,12 @@ from tinkwell.core.release.decision.view import NodeView, OperationView, StepKey
 
 
 def begin(view: OperationView, survey: walk.Survey) -> Sequence[MoveNode]:
-    """Return the events that begin, in the order of the plan."""
+    """Return the moves of events that begin, in the order of the plan."""
     return [MoveNode(path=path, state=begun_state(view.nodes[path])) for path in survey.audible()]
 
 
 def proceed(events: Sequence[NodeView], running: Collection[StepKey], *, is_stopped: bool) -> Sequence[Command]:
-    """Return what becomes of events that have not ended: once nothing begins any more, those that run are stopped."""
+    """Return the commands for events that have not ended; with `is_stopped` the running ones are stopped."""
     commands: list[Command] = []
     for node in events:
         if node.state not in walk.BEGUN:

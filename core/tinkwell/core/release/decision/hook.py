@@ -1,8 +1,8 @@
-"""What is next for a hook: it is brought about as a resource is, whatever the operation does with the release.
+"""The next command for a hook: it is installed like a resource, whatever the operation does with the release.
 
-Nothing is kept of a hook beyond its operation, so its image is asked for `init` in each, and after a change of owner
-once more. Only then is it known how often an action is tried that the former owner has left, and that has failed: until
-then it is PENDING.
+Nothing of a hook is kept after its operation, so its image gets `init` in each operation, and again after a change of
+owner. Only the answer says how often an action is retried. So a failed action of a former owner stays PENDING until
+then.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tinkwell.core.release.kinds import NodeKind, StepKind
 
 
 def proceed(view: OperationView, node: NodeView) -> Command:
-    """Return what is next for a hook that was begun, none of whose steps runs."""
+    """Return the next command for a hook that was begun and has no running step."""
     if node.init is None:
         last = node.steps[-1] if node.steps else None
         if last is not None and not last.is_former and last.kind is StepKind.INIT and last.state is not State.SUCCEEDED:
@@ -28,19 +28,19 @@ def proceed(view: OperationView, node: NodeView) -> Command:
 
 
 def is_rule_unknown(node: NodeView) -> bool:
-    """Whether it is for the image to say how often an action is tried, and it has not been asked yet."""
+    """Whether the image decides how often an action is tried, and has not been asked yet."""
     return node.kind is NodeKind.HOOK and node.init is None and node.settings.retry is None
 
 
 def is_spent(view: OperationView, node: NodeView, step: StepView) -> bool:
-    """Whether an action that a former owner has left has failed, and is not tried again by what the image has said."""
+    """Whether an action of a former owner has failed, and the image's answer allows no further attempt."""
     if node.kind is not NodeKind.HOOK or not _has_failed(step) or node.init is None:
         return False
     return installation.retry_seconds(view, node, step, exit_code=step.exit_code) is None
 
 
 def is_undecided(view: OperationView, node: NodeView, step: StepView) -> bool:
-    """Whether a step stays PENDING that a former owner has left: until its image is asked, or its hook has failed."""
+    """Whether a former owner's step stays PENDING: until the hook's image was asked, or the hook has failed."""
     return _has_failed(step) and (is_rule_unknown(node) or is_spent(view, node, step))
 
 

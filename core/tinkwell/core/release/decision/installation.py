@@ -1,12 +1,12 @@
-"""What is next for a resource that is being installed.
+"""The next command for a resource that is being installed.
 
     STATE ──▶ VALID ─────────────────────────────────────────────▶ READY
       │
       └─────▶ STALE ──▶ ACTION … ACTION ──▶ RECHECK ──▶ VALID ───▶ READY
                                                └──────▶ STALE ───▶ asked again until it is ready, or FAILED
 
-That is one round. After a change of owner, and after an action of which it is not known what it has done, another round
-begins. A call that fails ends it, FAILED, once no attempt is left.
+That is one round. Another round begins after a change of owner, and after an action whose effect is not known. A failed
+call without an attempt left ends the round with FAILED.
 """
 
 from tinkwell.core.event.kinds import State
@@ -31,7 +31,7 @@ _UNSUCCESSFUL = (State.FAILED, State.TIMEOUT)
 
 
 def proceed(view: OperationView, node: NodeView) -> Command:
-    """Return what is next for an INSTALLING node, none of whose steps runs."""
+    """Return the next command for an INSTALLING node that has no running step."""
     broken = broken_step(node)
     if broken is not None:
         return fail(node, describe(broken))
@@ -51,7 +51,7 @@ def proceed(view: OperationView, node: NodeView) -> Command:
 
 
 def broken_step(node: NodeView) -> StepView | None:
-    """Return the step that ended without success and ends its node with it."""
+    """Return the step that ended without success and makes its node fail."""
     effects = (s for s in node.steps if s.kind.has_effects and not s.is_lost)
     calls = (s for s in node.round if not s.kind.has_effects)
     return next((s for s in (*effects, *calls) if s.state in _UNSUCCESSFUL), None)
@@ -82,9 +82,9 @@ def start_again(node: NodeView, step: StepView, *, reason: str) -> Command:
 
 
 def retry_seconds(view: OperationView, node: NodeView, step: StepView, *, exit_code: int | None) -> int | None:
-    """Return the seconds after which an action is tried again that ended so; None where it is not.
+    """Return the seconds after which an action that ended in this way is tried again; None if it is not.
 
-    What took too long has no exit code.
+    An action that took too long has no exit code.
     """
     rule = node.settings.retry or Retry()
     if view.cancel_seconds is not None or (rule.exit_codes and exit_code not in rule.exit_codes):
@@ -98,7 +98,7 @@ def retry_seconds(view: OperationView, node: NodeView, step: StepView, *, exit_c
 
 
 def timeout_seconds(node: NodeView, kind: StepKind) -> int:
-    """Return how long a call may take."""
+    """Return how long a call may take, in seconds."""
     timeouts = node.settings.timeouts
     match kind:
         case StepKind.ACTION:
@@ -115,13 +115,13 @@ def fail(node: NodeView, message: str) -> MoveNode:
 
 
 def lost_message(found: str) -> str:
-    """Say why a node has failed of which an action was lost."""
-    advice = "see that nothing of it runs there any more, and resume with accept-lost"
-    return f"{report.STEP_LOST}: {found}, and nobody can tell what an action does on another engine; {advice}"
+    """Return why a node with a lost action has failed."""
+    advice = "make sure that it no longer runs there, and resume with accept-lost"
+    return f"{report.STEP_LOST}: {found}, and an action on another engine cannot be watched; {advice}"
 
 
 def describe(step: StepView) -> str:
-    """Say for people how a step ended without success. A config that is wrong is no fault of the call."""
+    """Return a message about a step that ended without success. A wrong config is not the call's fault."""
     if report.is_wrong_config(step.message):
         return step.message
     what = {StepKind.ACTION: f"action {step.call.name}", StepKind.DESTROY: "destroy"}.get(step.kind, step.kind.lower())
@@ -142,7 +142,7 @@ def _call(node: NodeView, kind: StepKind) -> Call:
 
 
 def _check_ready(node: NodeView) -> Command:
-    """Return what is next once all actions have SUCCEEDED."""
+    """Return the next command once all actions have SUCCEEDED."""
     asked = next((step for step in node.round if step.kind is StepKind.RECHECK), None)
     if asked is None:
         return start_new(node, StepKind.RECHECK)

@@ -1,7 +1,8 @@
-"""How the view of an operation goes on with what happens, and what of it is reported.
+"""How the view of an operation changes with the results, and which reports describe the change.
 
-Each function returns the view as it is once its reports were accepted. Reports of one call belong in one group, so that
-after a crash both are known or neither: the answer of a `state` and the actions that it asks for, for instance.
+Each function returns the view as it is once its reports were accepted. The reports of one call belong in one group, so
+that the server knows all or none of them after a crash: for instance the answer of a `state` and the actions that it
+lists.
 """
 
 from collections.abc import Sequence
@@ -30,10 +31,10 @@ from tinkwell.core.release.report import LifecycleReport, NodeReport, RemovedRep
 class Outcome:
     """How an attempt at a step ended: SUCCEEDED, FAILED, TIMEOUT or CANCELLED.
 
-    A call whose answer breaks the protocol has FAILED, and so has an `init` of which something does not fit the
-    manifest. `answer` is that of a `state` or re-check that SUCCEEDED, `init` that of an `init`. For a re-check that
-    says STALE `message` is the difference. `image_id`, `init_text`, `config` and `resource_state` are what is stored
-    with the resource, None for what stays; `sensitive` and `secrets` say what is secret, as in `ResourceReport`.
+    A call whose answer breaks the protocol has FAILED, and so has an `init` that does not fit the manifest. `answer` is
+    the answer of a `state` or re-check that SUCCEEDED, `init` the one of an `init`. For a re-check that says STALE,
+    `message` is the difference. `image_id`, `init_text`, `config` and `resource_state` are stored with the resource;
+    None keeps the stored value. `sensitive` and `secrets` are as in `ResourceReport`.
     """
 
     state: State
@@ -51,14 +52,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The view from now on, and the reports that tell it, which belong in one group."""
+    """The changed view, and the reports that describe the change, which belong in one group."""
 
     view: OperationView
     reports: tuple[Report, ...]
 
 
 def start(view: OperationView, command: StartStep) -> Settled:
-    """Say what it changes that an attempt begins."""
+    """Return what the start of an attempt changes."""
     node = view.nodes[command.step.path]
     begun = StepView(
         ordinal=command.step.ordinal,
@@ -71,7 +72,7 @@ def start(view: OperationView, command: StartStep) -> Settled:
 
 
 def end(view: OperationView, key: StepKey, outcome: Outcome) -> Settled:
-    """Say what the end of a step's attempt changes; of a StopStep, too."""
+    """Return what the end of a step's attempt changes, also after a StopStep."""
     node = view.nodes[key.path]
     step = _ended(view, node, view.step(key), outcome)
     node = _put(node, step)
@@ -80,7 +81,7 @@ def end(view: OperationView, key: StepKey, outcome: Outcome) -> Settled:
         node, more = _succeeded(view, node, step, outcome)
         reports += more
     if step.state is State.CANCELLED:
-        # What it has left behind, if anything, is not known, so a new round begins.
+        # The effect of the step is not known, so a new round begins.
         node = replace(node, answer=None, steps=tuple(replace(each, is_former=True) for each in node.steps))
     if step.kind is StepKind.ACTION and step.state is State.SUCCEEDED and _are_actions_done(node):
         node = replace(node, ready_seconds=_ready_seconds(view, node))
@@ -88,7 +89,7 @@ def end(view: OperationView, key: StepKey, outcome: Outcome) -> Settled:
 
 
 def move(view: OperationView, command: MoveNode) -> Settled:
-    """Say what the move of a node changes."""
+    """Return what the move of a node changes."""
     node = view.nodes[command.path]
     told = NodeReport(path=node.path, state=command.state, changed=command.changed, message=command.message)
     moved = replace(
@@ -101,19 +102,19 @@ def move(view: OperationView, command: MoveNode) -> Settled:
 
 
 def emitted(view: OperationView, path: str, told: LifecycleReport) -> Settled:
-    """Say what it changes that an event was emitted. One that only warns never fails."""
+    """Return what the result of an event changes. An event that only warns never makes its node fail."""
     node = view.nodes[path]
     has_failed = told.outcome is LifecycleOutcome.FAILED and told.event not in ONLY_WARNS
     state = NodeState.FAILED if has_failed else done_state(node)
     message = report.fitting(told.message)
-    # What handlers that did well have said is told of the event alone.
+    # Messages of handlers that succeeded are stored with the event only.
     why = "" if told.outcome is LifecycleOutcome.SUCCEEDED else message
     moved = move(view, MoveNode(path=path, state=state, message=why))
     return Settled(moved.view, (replace(told, message=message), *moved.reports))
 
 
 def _ended(view: OperationView, node: NodeView, step: StepView, outcome: Outcome) -> StepView:
-    """Return a step after an attempt, PENDING where another one is left."""
+    """Return a step after an attempt; it is PENDING if another attempt follows."""
     state, wait_seconds = outcome.state, 0.0
     is_stale = outcome.answer is not None and outcome.answer.status is not ResourceStatus.VALID
     if step.kind is StepKind.RECHECK and state is State.SUCCEEDED and is_stale:
@@ -129,7 +130,7 @@ def _ended(view: OperationView, node: NodeView, step: StepView, outcome: Outcome
 
 
 def _poll_seconds(view: OperationView, node: NodeView) -> int | None:
-    """Return the seconds until a resource that is not ready is asked again; None where it is not."""
+    """Return the seconds until a resource that is not ready is asked again; None if it is not."""
     if view.options.wait is Wait.NONE:
         return None
     seconds = node.init.poll_seconds if node.init is not None else None
@@ -138,31 +139,31 @@ def _poll_seconds(view: OperationView, node: NodeView) -> int | None:
 
 
 def _retry_seconds(view: OperationView, node: NodeView, step: StepView, outcome: Outcome) -> int | None:
-    """Return the seconds until an attempt that ended without success is repeated; None where it is not."""
+    """Return the seconds until an attempt that ended without success is repeated; None if it is not."""
     if not step.kind.has_effects or outcome.state not in (State.FAILED, State.TIMEOUT):
         return None
     if view.cancel_seconds is None and hook.is_rule_unknown(node):
-        return 0  # its image is asked first, and says whether it is
+        return 0  # a new owner asks the hook's image first, which decides about the retry
     return installation.retry_seconds(view, node, step, exit_code=outcome.exit_code)
 
 
 def _succeeded(
     view: OperationView, node: NodeView, step: StepView, outcome: Outcome
 ) -> tuple[NodeView, Sequence[Report]]:
-    """Say what else a success tells."""
+    """Return the further reports and changes after a success."""
     match step.kind:
         case StepKind.INIT:
-            return replace(node, init=outcome.init), _known(node, outcome, node.spec.status)
+            return replace(node, init=outcome.init), _resource_report(node, outcome, node.spec.status)
         case StepKind.STATE:
             return _answered(view, node, outcome)
         case StepKind.RECHECK:
-            return node, _known(node, outcome, ResourceStatus.VALID)
+            return node, _resource_report(node, outcome, ResourceStatus.VALID)
         case StepKind.ACTION | StepKind.DESTROY:
             return node, []
 
 
 def _answered(view: OperationView, node: NodeView, outcome: Outcome) -> tuple[NodeView, Sequence[Report]]:
-    """Take in what `state` says; the actions that it asks for are inserted with it."""
+    """Apply the answer of `state`; the actions that it lists are reported together with it."""
     answer = outcome.answer
     assert answer is not None, "a `state` that SUCCEEDED has an answer"
     if node.task is NodeTask.REMOVE and node.kind is NodeKind.RESOURCE:
@@ -174,7 +175,7 @@ def _answered(view: OperationView, node: NodeView, outcome: Outcome) -> tuple[No
         for ordinal, call in enumerate(_due_actions(view, node, answer), len(node.steps) + 1)
     ]
     node = replace(node, steps=(*node.steps, *actions))
-    return node, [*_known(node, outcome, answer.status), *(_reported(node, action) for action in actions)]
+    return node, [*_resource_report(node, outcome, answer.status), *(_reported(node, action) for action in actions)]
 
 
 def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequence[report.Call]:
@@ -182,8 +183,8 @@ def _due_actions(view: OperationView, node: NodeView, answer: Answer) -> Sequenc
     return () if is_refused or answer.status is ResourceStatus.VALID else answer.actions
 
 
-def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Sequence[Report]:
-    """Say what is known of a resource; of a hook nothing is kept but its secrets, which keep these from sight."""
+def _resource_report(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Sequence[Report]:
+    """Return the report about a resource; of a hook only its secrets are reported, so that the server masks them."""
     if node.kind is NodeKind.HOOK:
         secrets = outcome.secrets
         return [ResourceReport(path=node.path, type=node.spec.type, status=status, secrets=secrets)] if secrets else []
@@ -203,7 +204,7 @@ def _known(node: NodeView, outcome: Outcome, status: ResourceStatus) -> Sequence
 
 
 def _resource_moved(node: NodeView, command: MoveNode) -> Sequence[Report]:
-    """Say what is known of a resource that is no more, or is left; one that moved or never was is no more, either."""
+    """Return the report about a resource that was removed or left; a moved or never created one counts as removed."""
     if node.kind is not NodeKind.RESOURCE:
         return []
     is_left = command.state is NodeState.LEFT

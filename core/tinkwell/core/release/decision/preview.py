@@ -1,12 +1,12 @@
-"""What is to be done about an operation that only looks: a plan.
+"""Decides what the owner of a PLAN operation does next. Such an operation only looks, and changes nothing.
 
-    1. inits      of all resources whose answer is not known. One that fails takes its own resource alone
-    2. state      of each resource to be installed, once what it needs is VALID: READY, whatever it says
-    3. the rest   is SKIPPED: what needs something that is not VALID is decided when the operation runs, a type whose
-                  `state` writes is not inspected, and what would be removed is left alone
-    4. the end    SUCCEEDED, though not all was looked at; FAILED where a call has
+    1. inits      of all resources without a known answer. One that fails makes only its own resource fail
+    2. state      of each resource to be installed, once the resources that it needs are VALID: READY with any answer
+    3. the rest   is SKIPPED: a resource that needs one that is not VALID is decided when the operation runs, a type
+                  whose `state` writes is not inspected, and a resource that would be removed is left alone
+    4. the end    SUCCEEDED, even if not all was looked at; FAILED if a call has failed
 
-Only `CALLS` are made, so that nothing has effects. All is asked again after a change of owner.
+Only `CALLS` are made, so nothing has effects. After a change of owner all calls are made again.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,11 +28,11 @@ NOT_INSPECTED = "not inspected"
 
 
 def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Command]:
-    """Return what is to be done; `running` are the steps that the caller starts, runs or stops at present."""
+    """Return the commands; `running` are the steps that the caller starts, runs or stops now."""
     nodes = [view.nodes[node.path] for node in view.plan.resources]
     left = [node for node in nodes if not node.state.is_final]
     stop = _stop(view)
-    commands = [command for node in left for command in _care(node, running, stop)]
+    commands = [command for node in left for command in _handle_running(node, running, stop)]
     is_quiet = not running and not any(_runs(node) for node in left)
     if stop is not None:
         state, reason = stop
@@ -46,7 +46,7 @@ def decide(view: OperationView, running: Collection[StepKey]) -> Sequence[Comman
 
 
 def without_actions(settled: Settled, path: str) -> Settled:
-    """Return what a call has changed, without the actions that `state` has listed: none of them is to run."""
+    """Return the result of a call without the actions that `state` listed, because none of them runs."""
     node = settled.view.nodes[path]
     calls = tuple(step for step in node.steps if step.kind in CALLS)
     told = (each for each in settled.reports if not (isinstance(each, StepReport) and each.kind not in CALLS))
@@ -59,8 +59,8 @@ def _stop(view: OperationView) -> tuple[State, str] | None:
     return (State.TIMEOUT, "the operation's deadline passed") if view.remaining_seconds <= 0 else None
 
 
-def _care(node: NodeView, running: Collection[StepKey], stop: tuple[State, str] | None) -> list[Command]:
-    """Return what becomes of calls that cannot be left as they are: none is worth waiting for."""
+def _handle_running(node: NodeView, running: Collection[StepKey], stop: tuple[State, str] | None) -> list[Command]:
+    """Return the commands for calls that cannot stay as they are: none of them is waited for."""
     commands: list[Command] = []
     for step in node.steps:
         if step.state is State.RUNNING and node.key(step) not in running:
@@ -71,7 +71,7 @@ def _care(node: NodeView, running: Collection[StepKey], stop: tuple[State, str] 
 
 
 def _go_on(view: OperationView, free: Sequence[NodeView]) -> list[Command]:
-    """Return what is next for the nodes none of whose calls runs."""
+    """Return the next commands for the nodes that have no running call."""
     vacant = view.options.parallel - sum(map(_runs, view.nodes.values()))
     commands: list[Command] = [_proceed(node) for node in free if node.state in walk.BEGUN]
     pending = [node for node in free if node.state is NodeState.PENDING]
@@ -90,7 +90,7 @@ def _go_on(view: OperationView, free: Sequence[NodeView]) -> list[Command]:
 
 
 def _look(view: OperationView, pending: Sequence[NodeView], vacant: int) -> list[Command]:
-    """Return what becomes of nodes that have not begun, now that all inits are known."""
+    """Return the commands for nodes that have not begun, once all inits are known."""
     survey = walk.Survey(view.plan, {path: node.state for path, node in view.nodes.items()})
     blockers = dict(survey.hopeless())
     before = {node.path: node.after for node in view.plan.resources}
@@ -116,7 +116,7 @@ def _look(view: OperationView, pending: Sequence[NodeView], vacant: int) -> list
 
 
 def _proceed(node: NodeView) -> MoveNode | StartStep:
-    """Return what is next for a node that was begun."""
+    """Return the next command for a node that was begun."""
     broken = installation.broken_step(node)
     if broken is not None:
         return installation.fail(node, installation.describe(broken))

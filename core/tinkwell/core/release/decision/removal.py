@@ -1,4 +1,4 @@
-"""What is next for a resource that is being removed: DESTROY, once it is known that it is this release's to destroy."""
+"""The next command for a resource that is being removed: DESTROY, once it is known that the release may destroy it."""
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.decision.command import Command, MoveNode
@@ -15,7 +15,7 @@ from tinkwell.core.release.kinds import NodeState, StepKind
 
 
 def why_left(spec: NodeSpec) -> str:
-    """Say why a resource is left, whatever its image can do; empty where it is to be destroyed."""
+    """Return why a resource is left in place, whatever its image can do; "" if it is to be destroyed."""
     if spec.moved_to:
         return f"it goes on as {spec.moved_to}"
     if spec.keep:
@@ -26,7 +26,7 @@ def why_left(spec: NodeSpec) -> str:
 
 
 def begin(node: NodeView) -> MoveNode:
-    """Return what becomes of a node whose time has come."""
+    """Return the move of a node whose turn has come."""
     assert node.init is not None or why_left(node.spec), "what is to be destroyed was asked for its init"
     why = why_left(node.spec)
     if not why and node.init is not None and node.init.destroy_call is None:
@@ -37,13 +37,13 @@ def begin(node: NodeView) -> MoveNode:
 
 
 def proceed(view: OperationView, node: NodeView) -> Command:
-    """Return what is next for a REMOVING node, none of whose steps runs."""
+    """Return the next command for a REMOVING node that has no running step."""
     broken = broken_step(node)
     if broken is not None:
         return fail(node, describe(broken))
     if any(step.kind is StepKind.DESTROY and step.state is State.SUCCEEDED for step in node.steps):
         return MoveNode(path=node.path, state=NodeState.REMOVED, changed=True)
-    # Nobody can tell whether it is destroyed, but whether it is there.
+    # The end of DESTROY was lost, but STATE shows whether the resource still exists.
     if node.is_lost and node.answer is None:
         return start_new(node, StepKind.STATE)
     if node.answer is not None and not node.answer.has_state:

@@ -1,7 +1,7 @@
-"""What whoever carries an operation out knows of it: what `decide` is asked with.
+"""The view of an operation, from which `decide` decides.
 
-The owner of an operation is the only one who reports about it, so it keeps the view in memory: `build` makes one of
-what is stored, `outcome` says how it goes on with each thing that happens, and `after` lets time pass.
+Only the owner of an operation reports about it, so the owner keeps the view in memory: `build` makes it from the stored
+rows, `outcome` applies results, and `after` lets time pass.
 """
 
 import datetime
@@ -30,15 +30,15 @@ class StepKey:
 
 
 def event_key(path: str) -> StepKey:
-    """Return the key by which an event is among what runs; it has no steps."""
+    """Return the key for an event in `running`; an event has no steps."""
     return StepKey(path, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often an action is tried, and how long after a failure again: `delay_seconds`, doubled with each attempt.
+    """How often an action is tried, and the delay after a failure: `delay_seconds`, doubled with each attempt.
 
-    With `exit_codes` only those are repeated, and nothing that took too long.
+    With `exit_codes` only failures with these codes are repeated, and no timeouts.
     """
 
     attempts: int = 1
@@ -48,7 +48,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """The seconds that calls may take, and a resource to become ready after its actions; None where nothing is said."""
+    """The seconds that calls may take, and a resource to become ready after its actions; None if not given."""
 
     state: int | None = None
     action: int | None = None
@@ -58,14 +58,14 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What manifests and images may both say; nothing is said by None, nor by an empty key."""
+    """Settings that manifests and images may both give; None, or an empty key, means not given."""
 
     timeouts: Timeouts = field(default_factory=Timeouts)
     retry: Retry | None = None
     concurrency_key: str = ""
 
     def over(self, other: "Settings") -> "Settings":
-        """Return these settings, and where nothing is said the other ones."""
+        """Return these settings, completed by the other ones."""
         ours, theirs = self.timeouts, other.timeouts
         timeouts = Timeouts(
             state=_first(ours.state, theirs.state),
@@ -79,10 +79,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitFacts:
-    """What the answer to `init` says: how to ask for the state, how to destroy, and every how many seconds to ask
-    whether the resource is ready; None where it can't be destroyed, and where it is asked once.
+    """The answer to `init`: how to ask for the state and to destroy, and the interval of questions for readiness.
 
-    `reads_state_only`: to ask for the state changes nothing.
+    None means that the resource cannot be destroyed, or is asked only once. `reads_state_only`: asking for the state
+    changes nothing.
     """
 
     state_call: Call
@@ -94,10 +94,10 @@ class InitFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """What manifest and stored resource say of a node: `status` is that of the resource, UNKNOWN for a new one.
+    """The facts about a node from the manifest and the stored resource: `status` is UNKNOWN for a new resource.
 
-    `owned` is None where no `state` of the resource was answered in this release yet. `moved_to` is the node to which a
-    removed resource has moved, empty for none.
+    `owned` is None if no `state` of the resource was answered in this release yet. `moved_to` is the node to which a
+    removed resource has moved, "" for none.
     """
 
     type: str
@@ -109,13 +109,13 @@ class NodeSpec:
     moved_to: str = ""
 
 
-# That of a chart or an event.
+# For charts and events.
 NO_SPEC = NodeSpec(type="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What `state` answers: VALID or STALE. `has_state`: the resource exists, if only in another shape."""
+    """The answer of `state`: VALID or STALE. `has_state`: the resource exists, perhaps in another shape."""
 
     status: ResourceStatus
     has_state: bool
@@ -124,7 +124,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """A step. One that `is_former` belongs to an earlier round, and says nothing of the resource as it is now.
+    """A step. If it `is_former`, it belongs to an earlier round, and says nothing about the resource's current state.
 
     `wait_seconds` is the time until the next attempt is due.
     """
@@ -141,23 +141,22 @@ class StepView:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody can tell how it ended."""
+        """Whether the step's result was lost."""
         return report.is_lost(state=self.state, message=self.message)
 
     @property
     def has_run(self) -> bool:
-        """Whether anything of it has run, as far as one can tell."""
+        """Whether the step may have run."""
         return self.exit_code is not None or self.state in (State.SUCCEEDED, State.FAILED, State.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """A node, with all of its steps in order. That of a chart or an event has none, and nothing but kind and state.
+    """A node, with all of its steps in order; a chart or an event has no steps, and only a kind and a state.
 
-    `init` is None until it is known. `problem` is what was found to be wrong with the node before anything changed,
-    empty for nothing. `answer` is the last one of `state` in this round. `ready_seconds` is the time left for the
-    resource to become ready, None where only the operation's deadline counts. `is_begun`: it has been INSTALLING or
-    REMOVING.
+    `init` is None until it is known. `problem` was found before anything changed, "" for none. `answer` is the last
+    answer of `state` in this round. `ready_seconds` is the time left for the resource to become ready, None if only the
+    operation's deadline counts. `is_begun`: it has been INSTALLING or REMOVING.
     """
 
     path: str
@@ -175,27 +174,27 @@ class NodeView:
 
     @property
     def has_calls(self) -> bool:
-        """Whether its image is called: it is a resource, or a hook."""
+        """Whether the node's image is called, because it is a resource or a hook."""
         return self.kind in (NodeKind.RESOURCE, NodeKind.HOOK)
 
     @property
     def settings(self) -> Settings:
-        """What manifest and image say together; the manifest wins."""
+        """The settings of manifest and image together; the manifest wins."""
         return self.spec.settings.over(self.init.settings) if self.init else self.spec.settings
 
     @property
     def round(self) -> tuple[StepView, ...]:
-        """The steps of the present round."""
+        """The steps of the current round."""
         return tuple(s for s in self.steps if not s.is_former and s.kind is not StepKind.INIT)
 
     @property
     def is_changed(self) -> bool:
-        """Whether something with effects has run in this operation."""
+        """Whether a step with effects has run in this operation."""
         return any(step.kind.has_effects and step.has_run for step in self.steps)
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody can tell how something with effects ended in this operation."""
+        """Whether the result of a step with effects was lost in this operation."""
         return any(step.is_lost for step in self.steps)
 
     def key(self, step: StepView) -> StepKey:
@@ -207,9 +206,9 @@ class NodeView:
 class OperationView:
     """An operation whose plan is stored, and all of its nodes by path.
 
-    `remaining_seconds` is the time left to its deadline. `cancel_seconds` is what is left for running actions since a
-    cancellation was asked for, None where it was not. `busy_keys` are the concurrency keys that other operations use
-    here.
+    `remaining_seconds` is the time left to its deadline. `cancel_seconds` is the time left for running actions after a
+    cancellation was asked for, None if none was. `busy_keys` are the concurrency keys that other operations use on this
+    engine.
     """
 
     id: str
@@ -222,7 +221,7 @@ class OperationView:
     busy_keys: frozenset[str] = frozenset()
 
     def with_node(self, node: NodeView) -> "OperationView":
-        """Return the view with this node in place of its former self."""
+        """Return the view with this node instead of the one with the same path."""
         return replace(self, nodes={**self.nodes, node.path: node})
 
     def step(self, key: StepKey) -> StepView:
@@ -230,7 +229,7 @@ class OperationView:
         return self.nodes[key.path].steps[key.ordinal - 1]
 
     def after(self, seconds: float) -> "OperationView":
-        """Return the view so many seconds later."""
+        """Return the view `seconds` later."""
         cancel_seconds = None if self.cancel_seconds is None else self.cancel_seconds - seconds
         return replace(
             self,
@@ -241,17 +240,17 @@ class OperationView:
 
 
 def begun_state(node: NodeView) -> NodeState:
-    """Return the state in which a node is while it is worked on."""
+    """Return the state of a node while it is worked on."""
     return NodeState.INSTALLING if node.task is NodeTask.INSTALL else NodeState.REMOVING
 
 
 def done_state(node: NodeView) -> NodeState:
-    """Return the state in which a node is once all is done that was to be done."""
+    """Return the state of a node after all its work succeeded."""
     return NodeState.READY if node.task is NodeTask.INSTALL else NodeState.REMOVED
 
 
 class StoredStep(Protocol):
-    """What a view needs of a step that is stored; `record.Step` is one."""
+    """The fields of a stored step that a view needs; `record.Step` has them."""
 
     @property
     def ordinal(self) -> int: ...
@@ -278,7 +277,7 @@ class StoredStep(Protocol):
 
 
 class StoredNode(Protocol):
-    """What a view needs of a node that is stored; `record.Node` is one."""
+    """The fields of a stored node that a view needs; `record.Node` has them."""
 
     @property
     def path(self) -> str: ...
@@ -306,9 +305,9 @@ def build(
     remaining_seconds: float,
     cancel_seconds: float | None = None,
 ) -> OperationView:
-    """Make a view of what is stored: all steps belong to earlier rounds.
+    """Return the view of stored rows: all steps belong to earlier rounds.
 
-    `specs` has all resources and hooks, and `inits` those whose answer is known, among them all resources that have
+    `specs` has all resources and hooks, and `inits` the known answers, including those of all resources that have
     begun.
     """
     views = (
@@ -357,7 +356,7 @@ def _former(step: StoredStep) -> StepView:
 
 
 def _age(node: NodeView, seconds: float) -> NodeView:
-    """Return a node later; one that waits for no time is the same."""
+    """Return a node after some seconds; a node that waits for no time is returned as it is."""
     is_waiting = any(step.wait_seconds > 0 for step in node.steps)
     if node.ready_seconds is None and not is_waiting:
         return node

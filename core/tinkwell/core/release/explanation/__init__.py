@@ -1,1 +1,1 @@
-"""Why things are as they are in an operation, in sentences for people: what is waited for, what runs, what failed."""
+"""Sentences about an operation: what it waits for, what runs, and what has failed."""

@@ -1,4 +1,4 @@
-"""What is known of an operation when somebody asks why it is as it is. All times are seconds, by the server's clock."""
+"""The facts from which the sentences are made. All times are seconds, by the server's clock."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ from tinkwell.core.release.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provisioner:
-    """Who carries operations out, under a lease of its own. It is over since `silent_seconds`, 0 if it lives."""
+    """A provisioner that carries operations out, with its lease.
+
+    The lease is over since `silent_seconds`; 0 if it lives.
+    """
 
     owner: str
     engine: str
@@ -22,7 +25,7 @@ class Provisioner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFact:
-    """The step of a node that was begun last. It may have `attempts`, each of `timeout_seconds`."""
+    """The step of a node that began last. It may have `attempts`, each of `timeout_seconds`."""
 
     kind: StepKind
     state: State
@@ -37,7 +40,7 @@ class StepFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFact:
-    """A node. `seconds` is since when it is as it is, None where nobody can tell."""
+    """A node. `seconds` is the time since its last change, None if it is not known."""
 
     path: str
     state: NodeState
@@ -52,9 +55,10 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationFact:
-    """An operation. `engine` is the one that its release belongs to, empty for any.
+    """An operation. `engine` is the engine of its release, "" for any.
 
-    `holder` has taken it, and `alive` are all provisioners that live. `cause` says why it ended without success.
+    `holder` has taken the operation, and `alive` are all living provisioners. `cause` says why it ended without
+    success.
     """
 
     kind: OperationKind
@@ -72,7 +76,7 @@ class OperationFact:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """An operation with its nodes, by their paths; there are none before it has a plan."""
+    """An operation with its nodes by path; there are no nodes before it has a plan."""
 
     operation: OperationFact
     nodes: Mapping[str, NodeFact] = field(default_factory=dict)
@@ -81,7 +85,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeExplanation:
-    """Why a node is as it is; `waits_for` are the nodes that keep it from its start."""
+    """Why a node is in its state; `waits_for` are the nodes that must end before it starts."""
 
     node: NodeFact
     sentence: str

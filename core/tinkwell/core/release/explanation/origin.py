@@ -1,4 +1,4 @@
-"""Where values are from and what has decided on subcharts, as everybody may see it."""
+"""Where values are from and what decided about subcharts, in the form that every reader may see."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tinkwell.core.release.chart.value.value import Path
 from tinkwell.core.value import closed_object, document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
-# What the user gave is stored as one object, whatever files and flags it came from.
+# The user's values are stored as one object, whatever files and flags they came from.
 GIVEN = "the values that were given"
 HANDLERS = "handlers of the charts"
 MAX_VALUES = 1_000
@@ -20,7 +20,7 @@ _SHOWN_CHARACTERS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A value, as JSON text that may be cut, empty where it is secret; `source` counts more than those in `before`."""
+    """A value, as JSON text that may be cut, "" if it is secret; `source` won over the sources in `before`."""
 
     key: str
     value: str
@@ -31,7 +31,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """Why a subchart is enabled or not, where that is said, and after which others it comes, with the places."""
+    """Why a subchart is enabled or not, and which subcharts it comes after, with the places that say so."""
 
     path: str
     is_enabled: bool
@@ -46,16 +46,16 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """All of a revision."""
+    """All origins of a revision."""
 
     values: Sequence[Value]
     dependencies: Sequence[Dependency]
 
 
 def of_unit(unit: Unit, user_values: JsonObject, shown: JsonValue, changed: JsonValue = None) -> Origins:
-    """Trace the values of a release; `shown` are all of them with null in the place of what is secret.
+    """Trace the values of a release; `shown` are all values with null for each secret one.
 
-    So are `changed`, which are the values that handlers have made of them; None where none has changed any.
+    `changed` are, in the same form, the values that handlers have changed; None if there are none.
     """
     given = [Given(name=GIVEN, values=user_values)]
     values = {each.key: each for each in _values(unit, given, shown)}
@@ -65,9 +65,9 @@ def of_unit(unit: Unit, user_values: JsonObject, shown: JsonValue, changed: Json
 
 
 def values_below(values: Iterable[Value], key: str) -> tuple[Sequence[Value], int]:
-    """Return the value of a key and those below it, all where it is empty, and how many more there are.
+    """Return the value of a key and those below it, or all values for "", and the number of values left out.
 
-    Raises `errors.InvalidField` where there is none.
+    Raises `errors.InvalidField` if the key has no value.
     """
     known = list(values)
     found = [each for each in known if not key or each.key == key or each.key.startswith((f"{key}.", f"{key}["))]
@@ -80,7 +80,7 @@ def values_below(values: Iterable[Value], key: str) -> tuple[Sequence[Value], in
 def _values(unit: Unit, given: Sequence[Given], shown: JsonValue) -> Iterator[Value]:
     for each in origin.values(unit, given):
         seen = _at(shown, each.path)
-        # What is in a list may be secret, too: then the list as everybody sees it is shown.
+        # A list may contain secrets: then the list is taken from the masked values.
         is_secret = seen is None and each.value is not None
         text = "" if is_secret else _text(seen)
         *former, last = map(str, each.sources) if each.sources else ("",)
@@ -88,7 +88,7 @@ def _values(unit: Unit, given: Sequence[Given], shown: JsonValue) -> Iterator[Va
 
 
 def _over(values: Mapping[str, Value], changed: Mapping[str, str]) -> dict[str, Value]:
-    """Lay what handlers have made over values; what they have taken away is left out."""
+    """Put the values that handlers changed over the others; values that they removed are left out."""
     found: dict[str, Value] = {}
     for key, text in changed.items():
         former = values.get(key)

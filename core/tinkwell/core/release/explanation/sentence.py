@@ -1,4 +1,4 @@
-"""The sentences. Nothing of them is secret: messages were masked before they were stored."""
+"""The sentences. They contain no secrets: messages were masked before they were stored."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,14 +11,14 @@ from tinkwell.core.release.kinds import NodeKind, NodeState, NodeTask, StepKind
 from tinkwell.core.release.manifest import name
 from tinkwell.core.value import closed_object, parse
 
-# Of more nodes it is not worked out what each of them waits for.
+# For more nodes, the sentences do not say which nodes each of them waits for.
 MAX_EXPLAINED = 200
 _MAX_NAMED = 20
 _WELL = (NodeState.READY, NodeState.REMOVED, NodeState.LEFT)
 
 
 def of_operation(operation: OperationFact) -> str:
-    """Say how far an operation is, or why nobody carries it out."""
+    """Return how far an operation is, or why no provisioner carries it out."""
     what = f"{operation.kind.lower()} of {operation.release_name}"
     if operation.state.is_final:
         why = f": {operation.cause}" if operation.cause else ""
@@ -29,7 +29,7 @@ def of_operation(operation: OperationFact) -> str:
 
 
 def _owner(operation: OperationFact) -> str:
-    """Say who has an operation that has not ended, and if nobody has it who could take it."""
+    """Return who carries out an operation that has not ended, or who could take it."""
     holder = operation.holder
     if holder is not None and not holder.silent_seconds:
         return f"{holder} carries it out"
@@ -37,24 +37,24 @@ def _owner(operation: OperationFact) -> str:
     if holder is not None:
         lost = f"{holder}, which had it, has not been heard of since {_seconds(holder.silent_seconds)}, and "
     elif operation.state is State.RUNNING:
-        lost = "who had it is gone, and "
+        lost = "its owner is gone, and "
     if not operation.alive:
         start = f'"tinkwell provisioner --releases {operation.namespace}"'
-        return f"{lost}no provisioner is there that could take it; one is started with {start}"
+        return f"{lost}no provisioner is alive to take it; start one with {start}"
     fitting = [each for each in operation.alive if operation.engine in ("", each.engine)]
     if not fitting:
         there = _listed([str(each) for each in operation.alive])
         keeps = f"{operation.release_name} keeps files on the engine {operation.engine}"
-        return f"{lost}nobody may take it: {keeps}, and there is only {there}"
+        return f"{lost}no provisioner may take it: {keeps}, and there is only {there}"
     there = _listed([str(each) for each in fitting])
-    return f"{lost}nobody has taken it; a provisioner does that takes operations of {operation.namespace}: see {there}"
+    return f"{lost}no provisioner has taken it; one will that takes operations of {operation.namespace}: see {there}"
 
 
 def of_nodes(facts: Facts, path: str = "") -> tuple[Sequence[NodeExplanation], int]:
-    """Explain the node of a path or, where that is empty, those that are not as they should be.
+    """Explain the node with a path or, for "", the nodes that are not in their wanted state.
 
-    The path may leave out the root's name. Of very many the first are explained, and the rest are counted. Raises
-    `errors.InvalidField` for a path that the plan does not have.
+    The path may leave out the root's name. Only the first nodes are explained, and the number of the others is
+    returned. Raises `errors.InvalidField` for a path that the plan does not have.
     """
     explainer = _Explainer(facts)
     if path:
@@ -64,7 +64,7 @@ def of_nodes(facts: Facts, path: str = "") -> tuple[Sequence[NodeExplanation], i
 
 
 def resolve(facts: Facts, path: str) -> str:
-    """Return the path of a node, which may be written without the root's name."""
+    """Return the full path of a node, which may be given without the root's name."""
     roots = {name.split_chart(each)[0].partition(".")[0] or each.partition(".")[0] for each in facts.nodes}
     spellings = [path, *(f"{root}{mark}{path}" for root in sorted(roots) for mark in (".", ":"))]
     found = next((each for each in spellings if each in facts.nodes), None)
@@ -72,7 +72,7 @@ def resolve(facts: Facts, path: str) -> str:
         if not facts.nodes:
             raise errors.InvalidField.of("path", f"there is no {parse.show(path)} yet; the operation has no plan")
         known = closed_object.nearest(path, list(facts.nodes))
-        raise errors.InvalidField.of("path", f"{parse.show(path)} is no node of the operation; {known}")
+        raise errors.InvalidField.of("path", f"{parse.show(path)} is not a node of the operation; {known}")
     return found
 
 
@@ -102,7 +102,7 @@ class _Explainer:
         return NodeExplanation(node=node, sentence=text, waits_for=waits_for)
 
     def _blockers(self, path: str) -> tuple[walk.Blocker, ...]:
-        """Return what a node waits for: by itself or, as nothing says once more, with the charts that it is in."""
+        """Return what a node waits for: by itself or, if by nothing, through the charts that it is in."""
         found: tuple[walk.Blocker, ...] = ()
         while path and not found:
             found = self._survey.waits_for(path) if path in self._nodes else ()
@@ -110,12 +110,12 @@ class _Explainer:
         return found
 
     def _order(self, path: str, waits_for: Sequence[str]) -> list[str]:
-        """Return what is in the way, and then what was and is done by now."""
+        """Return sentences about the nodes in the way, and then about what the node itself has done."""
         done = [each for each in self._after.get(path, ()) if each not in waits_for]
         return [*waits_for, *done]
 
     def _turn(self, node: NodeFact) -> str:
-        """Say of a node that waits for no other why it has not begun."""
+        """Return why a node that waits for no other node has not begun."""
         operation = self._facts.operation
         if operation.state.is_final:
             return f"was not begun: {of_operation(operation)}"
@@ -166,7 +166,7 @@ class _Explainer:
 
 
 def step_title(kind: StepKind, title: str) -> str:
-    """Name a step in words, such as `action create-role`."""
+    """Return the name of a step, such as `action create-role`."""
     match kind:
         case StepKind.ACTION:
             return f"action {title}" if title else "an action"
@@ -177,7 +177,7 @@ def step_title(kind: StepKind, title: str) -> str:
 
 
 def _step(step: StepFact, operation: OperationFact) -> str:
-    """Say how far a step is: its attempt of how many, and how much time it has."""
+    """Return how far a step is: its attempt of how many, and its time."""
     words = [f"attempt {max(step.attempt, 1)} of {max(step.attempts, step.attempt, 1)}"]
     left = operation.remaining_seconds
     if step.state is State.RUNNING and step.seconds is not None and step.timeout_seconds:
@@ -196,7 +196,7 @@ def _failed(node: NodeFact) -> str:
     if step is None or not is_call or report.is_wrong_config(node.message):
         return f"failed{_colon(node.message)}"
     code = f" (exit {step.exit_code})" if step.exit_code else ""
-    # Before the colon the node's message says what is said here, too.
+    # The text before the colon repeats what this sentence says.
     why = step.message or node.message.partition(": ")[2]
     return f"failed at {step_title(step.kind, step.name)}{code}{_colon(why)}"
 
@@ -227,9 +227,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def attempts_and_timeouts(resource: Mapping[str, object], init: Mapping[str, object]) -> tuple[int, Mapping[str, int]]:
-    """Return how many attempts an action has, and how long calls may take, from JSON as it is stored.
+    """Return the number of attempts of an action, and the timeouts of calls, from stored JSON.
 
-    Where the manifest and the image both speak, the manifest counts. What is sealed counts as unsaid.
+    The manifest's values win over the image's. A sealed value counts as not given.
     """
     extension = _object(init.get("tinkwell"))
     attempts = _object(extension.get("retry")).get("attempts")
@@ -240,7 +240,7 @@ def attempts_and_timeouts(resource: Mapping[str, object], init: Mapping[str, obj
 
 
 def seconds_of(kind: StepKind, timeouts: Mapping[str, int]) -> int:
-    """Return how long a call may take."""
+    """Return how long a call may take, in seconds."""
     match kind:
         case StepKind.ACTION:
             return timeouts.get("action", view.ACTION_SECONDS)

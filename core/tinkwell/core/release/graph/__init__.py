@@ -1,1 +1,1 @@
-"""The order in which things are done: what it follows from, and the plan that comes of it."""
+"""The order of an operation's nodes, from the dependencies to the plan."""

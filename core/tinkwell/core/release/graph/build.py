@@ -1,4 +1,4 @@
-"""The order in which an operation installs and removes resources, from what they depend on."""
+"""The order in which an operation installs and removes resources, from their dependencies."""
 
 from collections.abc import Iterable, Mapping
 
@@ -19,13 +19,13 @@ def build_plan(
     stored: Plan | None = None,
     life: Life | None = None,
 ) -> Plan:
-    """Build the plan that installs a manifest and removes what it does not have; without a manifest all is removed.
+    """Build the plan that installs a manifest and removes other existing resources; without a manifest all are removed.
 
-    `existing` are the resources of the release, and `former_plans` the plans of the revisions that they name. What was
-    left in place is not removed again. A resource is removed before what it depends on by the plan of its revision, and
-    those of newer revisions come first. `wait` says which parts of a chart wait for which. A manifest that is installed
-    again has a `stored` plan, of which the installation is kept. `life` says which events and hooks the plan has, and
-    there are none without it. Raises `errors.InvalidField` that names a loop.
+    `existing` are the resources of the release, and `former_plans` the plans of the revisions that they name. A
+    resource that was left in place is not removed again. A resource is removed before its dependencies in the plan of
+    its revision; resources of newer revisions come first. `wait` says which parts of a chart wait for which. If a
+    manifest is installed again, the installation of its `stored` plan is used. `life` gives the plan events and hooks;
+    without it there are none. Raises `errors.InvalidField` that names a loop.
     """
     wanted = rendered.installed if rendered else {}
     gone = {r.path: r.revision for r in existing if r.path not in wanted and r.status is not ResourceStatus.LEFT}
@@ -49,5 +49,5 @@ def build_plan(
 
 
 def build_test_plan(life: Life) -> Plan:
-    """Build the plan that tests a release as it is: hooks of the event `test`, and the events around them."""
+    """Build the plan that tests a release: hooks of the event `test`, and the events around them."""
     return Plan(tuple(test_nodes(life)))

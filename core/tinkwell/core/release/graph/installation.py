@@ -1,16 +1,16 @@
 """The nodes that install a manifest: resource by resource, or chart by chart.
 
-A chart P that stands in batch k of its parent Q, with subcharts C and resources r, becomes:
+A chart P in batch k of its parent Q, with subcharts C and resources r, becomes:
 
-    GATE      P/begin   after Q/begin, the siblings that an edge leads from, and Q@(k-1)
-              …         all that is in its subcharts, batch by batch
+    GATE      P/begin   after Q/begin, the siblings with an edge to P, and Q@(k-1)
+              …         all nodes of its subcharts, batch by batch
     BARRIER   P@k       after the subcharts of batch k, and P@(k-1); for each batch but the last
     GATE      P/own     after P/begin, the subcharts that have an edge to P, and the last barrier
     RESOURCE  P:r       after P/own, and the resources that it depends on
     CHART     P         begins with P/begin; after all of its resources and subcharts
 
-That is what `ordered` means. With `eager` no subchart comes after a barrier, and the only one is before P/own: of all
-subcharts that have an edge. With `none` there are neither edges between charts nor barriers.
+This is `ordered`. With `eager` no subchart comes after a barrier, and the only barrier is the one before P/own: after
+all subcharts that have an edge. With `none` there are neither edges between charts nor barriers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ def install(rendered: RenderedManifest, wait: Wait) -> list[PlanNode]:
 def layered(
     task: NodeTask, before: Mapping[str, Iterable[str]], *, first_batch: int, rank: Mapping[str, int] | None = None
 ) -> list[PlanNode]:
-    """Make the nodes of a graph that has no loop: layer by layer, in the order of their ranks and names."""
+    """Return the nodes of a graph without a loop: layer by layer, in the order of their ranks and names."""
     return [
         PlanNode(path=path, task=task, batch=number, after=tuple(sorted(before[path])))
         for number, batch in enumerate(order.generations(before), start=first_batch)
@@ -49,30 +49,30 @@ def layered(
 
 
 def begin_of(chart: str) -> str:
-    """Return the path of the gate with which a chart begins."""
+    """Return the path of the gate at which a chart begins."""
     return f"{chart}/begin"
 
 
 def own_of(chart: str) -> str:
-    """Return the path of the gate with which a chart's own resources begin."""
+    """Return the path of the gate at which a chart's own resources begin."""
     return f"{chart}/own"
 
 
 class _Charts:
-    """Installs charts, each with all that is in it."""
+    """Makes the nodes of charts, each with the nodes in it."""
 
     def __init__(self, rendered: RenderedManifest, prerequisites: Mapping[str, Sequence[str]], wait: Wait) -> None:
         self._charts = rendered.charts
         self._prerequisites = prerequisites
         self._wait = wait
-        # No resource depends on one of another chart, so that its layer is one of its own chart.
+        # No resource depends on one of another chart, so layers are counted within each chart.
         self._resources: dict[str, list[tuple[int, str]]] = {path: [] for path in rendered.charts}
         for layer, paths in enumerate(order.generations(prerequisites), start=1):
             for path in paths:
                 self._resources[name.split_chart(path)[0]].append((layer, path))
 
     def install(self, path: str, *, batch: int, after: Sequence[str]) -> Iterator[PlanNode]:
-        """Iterate over the nodes of a chart and all that is in it."""
+        """Yield the nodes of a chart and of all charts in it."""
         chart = self._charts[path]
         own_name, begin, own = path.rpartition(".")[2], begin_of(path), own_of(path)
         before = _before(chart) if self._wait is not Wait.NONE else {}
@@ -101,7 +101,7 @@ class _Charts:
         yield PlanNode(path=path, kind=PlanKind.CHART, batch=batch, begin=begin, after=(begin, *inside))
 
     def _is_barred(self, chart: RenderedChart, number: int) -> bool:
-        """Return whether a barrier follows a batch: each but the last or, where nothing else is held back, one."""
+        """Return whether a barrier follows a batch: each but the last or, with `eager`, only one."""
         last = len(chart.batches) - 1
         match self._wait:
             case Wait.ORDERED:
@@ -113,7 +113,7 @@ class _Charts:
 
 
 def _before(chart: RenderedChart) -> dict[str, list[str]]:
-    """Return for each name in a chart the subcharts that have an edge to it, sorted."""
+    """Return for each name in a chart the sorted subcharts that have an edge to it."""
     found: dict[str, list[str]] = {}
     for before, after in sorted(chart.edges):
         found.setdefault(after, []).append(before)
@@ -121,7 +121,7 @@ def _before(chart: RenderedChart) -> dict[str, list[str]]:
 
 
 def _check_edges(path: str, chart: RenderedChart) -> None:
-    """Refuse edges that the batches do not keep, since no order would."""
+    """Refuse edges that contradict the batches, because no order would satisfy both."""
     place = {each: number for number, batch in enumerate(chart.batches) for each in batch}
     for before, after in chart.edges:
         if place[before] >= place[after]:

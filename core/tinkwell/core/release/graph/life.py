@@ -1,7 +1,7 @@
-"""The events in the life of charts, and their hooks, put into a plan that installs and removes without them.
+"""Adds the events of charts, and their hooks, to a plan that installs and removes without them.
 
-What begins a chart P begins its first events, and all that was to begin with it comes after these; what ends the chart
-comes after its last events. A hook comes after its event, and after the hooks before it.
+The first events of a chart P come after the node that begins P, and before all nodes that came after that node. The
+last events come before the node that ends the chart. A hook comes after its event, and after the hooks before it.
 
     installation of P, by verb v                           removal of P
     GATE   P/begin                                         GATE   P~N
@@ -12,14 +12,14 @@ comes after its last events. A hook comes after its event, and after the hooks b
     EVENT  P/wait, EVENT P/ready unless wait is none       CHART  P
     CHART  P
 
-A chart that goes, and has nothing that is to be removed, has its events and hooks all the same, without gate and CHART.
+A chart that is removed, but has no resources to remove, has its events and hooks too, without gate and CHART.
 
-Those of the root are all there, those of others where somebody hears them. The last events of the root come after what
-the operation removes, so that they belong to the removals where there are any. Without charts the whole release is like
-a chart with an empty path, whose events are there where somebody hears them.
+The root has all its events; other charts have those that a handler hears. The last events of the root come after the
+removals, and belong to these if there are any. Without charts the whole release is like a chart with an empty path,
+which has the events that a handler hears.
 
-A rollback begins with the events of what it leaves, and a chart that leaves has its own last word: what was `former`
-says what these are.
+A rollback begins with the events of the revision that it leaves, and a chart that is removed has its own last events:
+`former` describes these.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,10 +39,10 @@ _WAITING = (Event.WAIT, Event.READY)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """What the life of charts adds to the plan of an operation.
+    """The events and hooks that are added to the plan of an operation.
 
-    `manifest` is what is installed or tested, and `heard` says by the paths of its charts which of their events
-    handlers hear. `former` and `former_heard` are those of what was there before; None where nothing was.
+    `manifest` is what is installed or tested, and `heard` maps the paths of its charts to their events that handlers
+    hear. `former` and `former_heard` describe the state before the operation; None if there was none.
     """
 
     kind: OperationKind
@@ -54,14 +54,14 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sound:
-    """What is to be heard of the events of charts: of a manifest, and of the handlers of its charts."""
+class _HeardEvents:
+    """The events of a manifest's charts that handlers hear."""
 
     manifest: RenderedManifest | None
     heard: Mapping[str, Collection[str]]
 
     def chain(self, chart: str, wanted: Sequence[str], *, task: NodeTask, all_of: str | None) -> list[PlanNode]:
-        """Return a chart's events, each after the one before it, with their hooks. Of `all_of` it is all of them."""
+        """Return a chart's events in a row, each with its hooks. The chart `all_of` has all events."""
         found: list[PlanNode] = []
         for event in wanted:
             hooks = self._hooks(chart, event)
@@ -76,19 +76,19 @@ class _Sound:
 
 
 class Weaver:
-    """Puts events and hooks into the nodes that install, and then into those that remove."""
+    """Adds events and hooks to the nodes that install, and then to those that remove."""
 
     def __init__(self, life: Life) -> None:
         self._life = life
-        self._present = _Sound(life.manifest, life.heard)
+        self._present = _HeardEvents(life.manifest, life.heard)
         is_left = life.kind is OperationKind.ROLLBACK and life.former is not None
-        self._former = _Sound(life.former, life.former_heard)
-        # What a rollback leaves has the first word.
+        self._former = _HeardEvents(life.former, life.former_heard)
+        # A rollback begins with the events of the revision that it leaves.
         self._first = self._former if is_left else self._present
         self._verb = events.verb_of(life.kind)
 
     def install(self, nodes: Sequence[PlanNode], *, has_removals: bool) -> list[PlanNode]:
-        """Return the nodes that install with their events; with removals the last ones of the root are left out."""
+        """Return the nodes that install with their events; with removals, without the last events of the root."""
         task, manifest = NodeTask.INSTALL, self._life.manifest
         if manifest is None:
             return list(nodes)
@@ -102,7 +102,7 @@ class Weaver:
         return list(nodes)
 
     def remove(self, nodes: Sequence[PlanNode]) -> list[PlanNode]:
-        """Return the nodes that remove charts, before any of these is left out, with their events."""
+        """Return the nodes that remove charts with their events, before nodes are left out."""
         charts = [node.path for node in nodes if node.kind is PlanKind.CHART]
         for chart in charts:
             if not self._is_uninstalled(chart):
@@ -110,17 +110,17 @@ class Weaver:
         former = self._life.former
         if former is None:
             return list(nodes)
-        nodes = [*nodes, *self._bare(former, charts)]
+        nodes = [*nodes, *self._events_without_nodes(former, charts)]
         if not self._is_uninstalled(former.root):
             return list(nodes)
         weave = _woven if former.root in charts else _over_all
         return weave(nodes, former.root, *self._leaves(former.root))
 
-    def _bare(self, former: RenderedManifest, charts: Collection[str]) -> list[PlanNode]:
-        """Return the events of charts that go and have nothing that is to be removed, each around those in it."""
+    def _events_without_nodes(self, former: RenderedManifest, charts: Collection[str]) -> list[PlanNode]:
+        """Return the events of charts that go and have no resources to remove, each around its subcharts' events."""
         kept = self._life.manifest.charts if self._life.manifest is not None else {}
         found: dict[str, list[PlanNode]] = {}
-        # Children come behind their parents.
+        # Children come after their parents.
         for chart in reversed([*former.charts]):
             inside: list[PlanNode] = []
             for child in [each for each in found if name.parent_chart(each) == chart]:
@@ -134,7 +134,7 @@ class Weaver:
         return [node for chain in found.values() for node in chain]
 
     def conclude(self, nodes: Sequence[PlanNode]) -> list[PlanNode]:
-        """Return the nodes that remove, and after them the last events of what is installed."""
+        """Return the nodes that remove, followed by the last events of the installed charts."""
         manifest = self._life.manifest
         if manifest is None or not nodes:
             return list(nodes)
@@ -159,13 +159,13 @@ class Weaver:
         return head, self._former.chain(chart, (Event.POST_DELETE,), task=task, all_of=all_of)
 
     def _is_uninstalled(self, chart: str) -> bool:
-        """Whether it is the root, or the release without charts, that an operation uninstalls."""
+        """Whether the operation uninstalls, and this is the root or the release without charts."""
         former = self._life.former
         return self._life.kind is OperationKind.UNINSTALL and former is not None and chart == former.root
 
     @property
     def _root(self) -> str | None:
-        """The chart all of whose events are emitted; None without charts."""
+        """The chart whose events are all emitted; None without charts."""
         manifest = self._life.manifest
         return manifest.root if manifest is not None and manifest.charts else None
 
@@ -173,15 +173,15 @@ class Weaver:
 def test_nodes(life: Life) -> list[PlanNode]:
     """Return the nodes that test a release: the hooks of its charts one by one, those of subcharts first.
 
-    Events around the hooks of a subchart are there where somebody hears them.
+    A subchart has the events around its hooks that a handler hears.
     """
-    sound, manifest = _Sound(life.manifest, life.heard), life.manifest or RenderedManifest()
+    heard_events, manifest = _HeardEvents(life.manifest, life.heard), life.manifest or RenderedManifest()
     root, all_of = manifest.root, manifest.root if manifest.charts else None
     task = NodeTask.INSTALL
     around = (Event.PRE_TEST, CoreEvent.TEST, Event.POST_TEST)
-    chains = [sound.chain(root, around[:1], task=task, all_of=all_of)]
-    chains += [sound.chain(chart, around, task=task, all_of=None) for chart in _subcharts(manifest, root)]
-    chains.append(sound.chain(root, around[1:], task=task, all_of=all_of))
+    chains = [heard_events.chain(root, around[:1], task=task, all_of=all_of)]
+    chains += [heard_events.chain(chart, around, task=task, all_of=None) for chart in _subcharts(manifest, root)]
+    chains.append(heard_events.chain(root, around[1:], task=task, all_of=all_of))
     found: list[PlanNode] = []
     for chain in chains:
         found = _joined(found, chain)
@@ -189,7 +189,7 @@ def test_nodes(life: Life) -> list[PlanNode]:
 
 
 def _subcharts(manifest: RenderedManifest, chart: str) -> Iterator[str]:
-    """Iterate over the subcharts of a chart, batch by batch, each after those in it."""
+    """Yield the subcharts of a chart, batch by batch, each after those in it."""
     for batch in manifest.charts[chart].batches if chart else ():
         for child in (f"{chart}.{each}" for each in batch):
             if child in manifest.charts:
@@ -198,14 +198,14 @@ def _subcharts(manifest: RenderedManifest, chart: str) -> Iterator[str]:
 
 
 def _joined(head: Sequence[PlanNode], tail: Sequence[PlanNode]) -> list[PlanNode]:
-    """Return one chain of two."""
+    """Return two chains joined to one."""
     if not head or not tail:
         return [*head, *tail]
     return [*head, replace(tail[0], after=(head[-1].path,)), *tail[1:]]
 
 
 def _woven(nodes: Sequence[PlanNode], chart: str, head: Sequence[PlanNode], tail: Sequence[PlanNode]) -> list[PlanNode]:
-    """Put a chain behind the beginning of a chart, and another one before its end."""
+    """Insert a chain after the beginning of a chart, and another one before its end."""
     if not head and not tail:
         return list(nodes)
     [whole] = (node for node in nodes if node.path == chart and node.kind is PlanKind.CHART)
@@ -224,7 +224,7 @@ def _woven(nodes: Sequence[PlanNode], chart: str, head: Sequence[PlanNode], tail
 
 
 def _wrapped(nodes: Sequence[PlanNode], head: Sequence[PlanNode], tail: Sequence[PlanNode]) -> list[PlanNode]:
-    """Put a chain before all nodes, and another one behind them."""
+    """Put a chain before all nodes, and another one after them."""
     lead = (head[-1].path,) if head else ()
     led = [replace(node, after=node.after or lead) for node in nodes]
     named = {path for node in led for path in (*node.after, node.begin)}
@@ -239,6 +239,6 @@ def _over_all(
 
 
 def _after(chain: Sequence[PlanNode], before: Collection[str]) -> Iterator[PlanNode]:
-    """Iterate over a chain whose first node comes after these."""
+    """Yield a chain with its first node after the given ones."""
     for place, node in enumerate(chain):
         yield node if place else replace(node, after=tuple(before))

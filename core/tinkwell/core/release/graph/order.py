@@ -1,6 +1,6 @@
-"""What networkx knows of the order of things: their layers, and a loop that leaves them without an order.
+"""Layers and loops of a graph, computed by networkx.
 
-Only this module imports networkx, which takes a third of a second; who merely walks a stored plan never does.
+Only this module imports networkx, because its import is slow; a process that only walks a stored plan never imports it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,25 +11,25 @@ _SHOWN_NAMES = 20
 
 
 def generations(before: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Return the layers of a graph that has no loop, each sorted: all that a name comes after stands in earlier ones.
+    """Return the sorted layers of a graph without a loop: a name is in a later layer than all names before it.
 
-    `before` says of each name after which others it comes.
+    `before` maps each name to those that it comes after.
     """
     return [sorted(layer) for layer in networkx.topological_generations(_graph(before))]
 
 
 def ranked(before: Mapping[str, Iterable[str]], rank: Mapping[str, int]) -> list[str]:
-    """Return the names of a graph that has no loop in an order that keeps it, of those that may come next the least."""
+    """Return the names of a graph without a loop in a valid order, with the lowest possible rank at each place."""
     return list(networkx.lexicographical_topological_sort(_graph(before), key=lambda name: rank[name]))
 
 
 def find_loop(before: Mapping[str, Iterable[str]]) -> list[str]:
-    """Find names of which each comes after the next, and the last after the first; none where there is no loop."""
+    """Return names that each come after the next one, the last after the first; empty if there is no loop."""
     graph = _graph(before)
     if networkx.is_directed_acyclic_graph(graph):
         return []
     dependents = graph.reverse()
-    # To look for a loop in all of the graph would take the square of its size.
+    # Searching the whole graph for a loop takes quadratic time.
     tangles = [
         tangle for tangle in networkx.strongly_connected_components(dependents) if _is_tangle(dependents, tangle)
     ]
@@ -40,7 +40,7 @@ def find_loop(before: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def show(loop: Sequence[str]) -> str:
-    """Write a loop as messages do, `a → b → a`; a long one is cut."""
+    """Return a loop as text, such as `a → b → a`; a long one is cut."""
     shown = [*loop, loop[0]]
     if len(loop) > _SHOWN_NAMES:
         shown = [*loop[:_SHOWN_NAMES], f"… ({len(loop) - _SHOWN_NAMES} more)", loop[0]]
@@ -48,7 +48,7 @@ def show(loop: Sequence[str]) -> str:
 
 
 def _graph(before: Mapping[str, Iterable[str]]) -> "networkx.DiGraph[str]":
-    """Make a graph whose edges lead from what comes first to what comes after it."""
+    """Return a graph with edges from each name to those that come after it."""
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     graph.add_nodes_from(before)
     graph.add_edges_from((first, name) for name, those in before.items() for first in those)

@@ -1,7 +1,7 @@
-"""The nodes that remove resources, in the reverse of the order in which their revisions have installed them.
+"""The nodes that remove resources, in the reverse of the order in which their revisions installed them.
 
-Where no revision was one of a chart, `reverse` says of each resource after which others it goes. Where one was,
-`mirror` turns the plan of each revision around, with its gates and barriers:
+If no revision had a chart, `reverse` computes the order of the resources. Otherwise `mirror` reverses the plan of each
+revision, with its gates and barriers:
 
     installation                                      removal
     CHART    P, after all that is in it               GATE   P~N, before all that is in it
@@ -9,8 +9,8 @@ Where no revision was one of a chart, `reverse` says of each resource after whic
     GATE     P/own, BARRIER P@k                       the same, as P/own~N and P@k~N
     RESOURCE P:r                                      RESOURCE P:r
 
-N is the revision. A node that is not removed, or by the plan of another revision, is a gate in this one. Gates that
-hold nothing back are left out, and where it makes nothing longer what a gate stands for is named in its place.
+N is the revision. A node that is not removed, or is removed by the plan of another revision, is a gate in this plan.
+Gates that hold nothing back are left out. If it makes the plan no longer, a gate is replaced by the nodes before it.
 """
 
 import collections
@@ -25,9 +25,9 @@ from tinkwell.core.release.plan import Plan, PlanNode
 
 
 def reverse(gone: Mapping[str, int], plans: Mapping[int, Plan], *, first_batch: int) -> list[PlanNode]:
-    """Return the nodes that remove resources without charts: those of newer revisions come first in their layer.
+    """Return the nodes that remove resources without charts; in each layer, those of newer revisions come first.
 
-    `gone` says of each resource by which revision it was installed last, and `plans` has those that are known.
+    `gone` maps each resource to the revision that installed it last, and `plans` has the known plans of revisions.
     """
     newest_first = {path: -revision for path, revision in gone.items()}
     return layered(NodeTask.REMOVE, _removed_before(gone, plans), first_batch=first_batch, rank=newest_first)
@@ -40,9 +40,9 @@ def mirror(
     kept: Collection[str],
     weave: Callable[[Sequence[PlanNode]], list[PlanNode]] = list,
 ) -> list[PlanNode]:
-    """Return the nodes that remove resources, and the charts that they are in, but for those that are `kept`.
+    """Return the nodes that remove resources, and their charts except those in `kept`.
 
-    `weave` puts more in between, before gates are left out.
+    `weave` inserts further nodes before gates are left out.
     """
     mirrored = _Mirror(gone, _gone_charts(gone, plans, kept))
     for revision in sorted(plans, reverse=True):
@@ -52,21 +52,21 @@ def mirror(
 
 
 class _Mirror:
-    """The plans of several revisions, turned around and put together."""
+    """The reversed plans of several revisions, joined to one."""
 
     def __init__(self, gone: Mapping[str, int], charts: Mapping[str, int]) -> None:
         self._gone = gone
         self._charts = charts
-        # In the order in which ready ones start.
+        # In the order in which ready nodes start.
         self._nodes: dict[str, PlanNode] = {}
         self._before: dict[str, list[str]] = {}
-        # What comes after another by the plan of another revision than its own.
+        # By node: names that come before it in a plan of another revision than its own.
         self._elsewhere: dict[str, list[str]] = {}
-        # Of resources, and of the gates in their places.
+        # Of resources, and of the gates that replace them.
         self._chart_of: dict[str, str] = {}
 
     def add(self, revision: int, plan: Plan) -> None:
-        """Add the plan of a revision; newer ones come first."""
+        """Add the plan of a revision; newer revisions must be added first."""
         charts = {node.begin: node.path for node in plan.nodes if node.kind is PlanKind.CHART}
         batches = {node.path: node.batch for node in plan.nodes}
         names = {node.path: self._name(node, charts, revision) for node in plan.nodes}
@@ -89,7 +89,7 @@ class _Mirror:
         self._link(names, charts)
 
     def add_others(self) -> None:
-        """Add the resources of which no plan is known, each in its chart if that is removed."""
+        """Add the resources without a known plan, each in its chart if that is removed."""
         for path in sorted(self._gone.keys() - self._nodes.keys()):
             self._put(PlanNode(path=path))
             chart = self._chart_of[path] = name.split_chart(path)[0]
@@ -98,10 +98,10 @@ class _Mirror:
                 self._before[chart].append(path)
 
     def nodes(self) -> list[PlanNode]:
-        """Return all of them in order."""
+        """Return all nodes in order."""
         before = {path: [*self._before[path], *self._elsewhere.get(path, ())] for path in self._nodes}
         if order.find_loop(before):
-            # Plans of different revisions contradict each other; each of them alone does not.
+            # Plans of different revisions may contradict each other; a single plan does not contradict itself.
             before = self._before
         rank = {path: number for number, path in enumerate(self._nodes)}
         ordered = order.ranked(before, rank)
@@ -118,7 +118,7 @@ class _Mirror:
         ]
 
     def _name(self, node: PlanNode, charts: Mapping[str, str], revision: int) -> str:
-        """Return what a node is in the mirror; the beginning of a chart that is removed by this plan is the chart."""
+        """Return a node's name in the reversed plan; the begin of a chart that this plan removes becomes the chart."""
         chart = charts.get(node.path, "")
         if chart and self._charts.get(chart) == revision:
             return chart
@@ -126,7 +126,7 @@ class _Mirror:
         return node.path if is_removed else f"{node.path}~{revision}"
 
     def _link(self, names: Mapping[str, str], charts: Mapping[str, str]) -> None:
-        """Note what is removed by the plan of another revision, and that it comes after its place in this one, too."""
+        """Note nodes that another revision's plan removes: they also come after their place in this plan."""
         for original, path in names.items():
             if original != path and original in self._gone:
                 self._elsewhere.setdefault(original, []).append(path)
@@ -150,9 +150,9 @@ class _Mirror:
 
 
 def _gone_charts(gone: Mapping[str, int], plans: Mapping[int, Plan], kept: Collection[str]) -> dict[str, int]:
-    """Return the charts that are removed, each with the revision by whose plan: those in which something is removed.
+    """Return the charts with removed resources, each with the revision whose plan removes it.
 
-    Of the newest revision it is also those in which there is nothing.
+    For the newest revision this includes charts without resources.
     """
     inhabited: set[str] = set()
     for path in gone:
@@ -174,7 +174,7 @@ def _mirrored_batch(chart: str, batches: Mapping[str, int]) -> int:
 
 
 def _pruned(nodes: Sequence[PlanNode]) -> list[PlanNode]:
-    """Leave out gates and barriers after which nothing comes or that come after nothing, and spell out small gates."""
+    """Leave out gates and barriers with no node before or after; replace small gates by the nodes before them."""
     passed: set[str] = set()
     kept: list[PlanNode] = []
     for node in nodes:
@@ -202,7 +202,7 @@ def _pruned(nodes: Sequence[PlanNode]) -> list[PlanNode]:
 
 
 def _removed_before(gone: Mapping[str, int], plans: Mapping[int, Plan]) -> dict[str, list[str]]:
-    """Say of each resource that is removed which others are removed before it: those that depended on it."""
+    """Return for each removed resource the resources that are removed before it, because they depended on it."""
     found: dict[str, list[str]] = {path: [] for path in gone}
     for revision, plan in plans.items():
         for path, those in _nearest(plan, gone).items():
@@ -211,12 +211,12 @@ def _removed_before(gone: Mapping[str, int], plans: Mapping[int, Plan]) -> dict[
                     found[prerequisite].append(path)
     if not order.find_loop(found):
         return found
-    # Plans of different revisions contradict each other; each of them alone does not.
+    # Plans of different revisions may contradict each other; a single plan does not contradict itself.
     return {path: [other for other in found[path] if gone[other] == gone[path]] for path in found}
 
 
 def _nearest(plan: Plan, gone: Mapping[str, int]) -> dict[str, set[str]]:
-    """Say of each resource of a plan which removed ones it depends on, be it by way of ones that stay."""
+    """Return for each resource of a plan the removed resources that it depends on, directly or through others."""
     found: dict[str, set[str]] = {}
     for node in plan.nodes:
         if node.task is NodeTask.INSTALL:

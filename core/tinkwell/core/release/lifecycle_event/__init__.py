@@ -1,1 +1,1 @@
-"""What is emitted in the life of a release: events by name, who hears them in which order, and what came of it."""
+"""The events in the life of a release: their names, the order of their handlers, and their results."""

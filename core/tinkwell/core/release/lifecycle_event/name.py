@@ -1,8 +1,8 @@
 """The events in the life of charts and releases, by name.
 
-A core event is what the program does itself: it has exactly one implementation, and no handler. An optional one may
-have any number of handlers, in the Lua of charts or in Python. A chart may hear an event of one of its subcharts:
-`bar:ready` is the event `ready` of the subchart with the effective name bar.
+A core event is the program's own work: it has exactly one implementation, and no handler. Other events may have any
+number of handlers, in the Lua of charts or in Python. A chart may hear an event of a subchart: `bar:ready` is the event
+`ready` of the subchart with the effective name bar.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tinkwell.core.value import closed_object, parse
 
 
 class CoreEvent(StrEnum):
-    """What the program does itself."""
+    """The work of the program itself."""
 
     READ_CHART = "read-chart"
     WRITE_CHART = "write-chart"
@@ -29,7 +29,7 @@ class CoreEvent(StrEnum):
 
 
 class Event(StrEnum):
-    """What handlers may hear."""
+    """The events that handlers may hear."""
 
     CHART_LOADED = "chart-loaded"
     PRE_RENDER = "pre-render"
@@ -57,14 +57,14 @@ class Event(StrEnum):
     POST_PACKAGE = "post-package"
 
 
-# The other name of an event.
+# Other names of events.
 _ALIASES = {"watch": Event.WAIT}
-# There is no chart that could carry Lua for these.
+# These are about no single release, so no chart has Lua for them.
 PYTHON_ONLY = (Event.PRE_LIST, Event.POST_LIST)
-# Handlers of these may change values and templates, and of those what was rendered.
+# Handlers of these may change values and templates, and handlers of the next ones the rendered manifest.
 CHANGES_SOURCES = (Event.PRE_RENDER,)
 CHANGES_MANIFEST = (Event.POST_RENDER, Event.PRE_VALIDATE, Event.POST_VALIDATE)
-# An error in a handler of these is a warning, and nothing fails by it.
+# An error in a handler of these is only a warning.
 ONLY_WARNS = (Event.READY, Event.FAILED_TEST, Event.POST_LIST)
 
 _VERBS = {
@@ -85,7 +85,7 @@ class Heard:
 
 
 def parse_event(field: str, text: str) -> Heard:
-    """Read the name by which a handler is registered; raises `errors.InvalidField` that says which there are."""
+    """Parse the event name of a handler's registration; raises `errors.InvalidField` that lists the events."""
     subchart, colon, name = text.rpartition(":")
     if colon and not subchart:
         raise errors.InvalidField.of(field, f"{parse.show(text)} names no subchart before the colon")
@@ -95,7 +95,7 @@ def parse_event(field: str, text: str) -> Heard:
     if name not in known:
         is_core = name in [event.value for event in CoreEvent]
         hint = "Tinkwell does that itself." if is_core else closed_object.nearest(name, known)
-        # Where none is near, these are listed anyway.
+        # The text lists all events if none is similar.
         advice = f"{hint} They are: " if hint[-1] in "?." else "they are: "
         told = f"{parse.show(name)} is no event that handlers hear; {advice}{', '.join(known)}"
         raise errors.InvalidField.of(field, told)
@@ -103,20 +103,20 @@ def parse_event(field: str, text: str) -> Heard:
 
 
 def verb_of(kind: OperationKind) -> CoreEvent:
-    """Return the core event that an operation of this kind is; a PLAN is none."""
+    """Return the core event of an operation of this kind; a PLAN has none."""
     return _VERBS[kind]
 
 
 def is_of_former(event: str) -> bool:
-    """Whether an event belongs to what was there before an operation, and ends with it."""
+    """Whether an event belongs to the state before an operation, which the operation ends."""
     return event in (Event.PRE_ROLLBACK, Event.PRE_DELETE, CoreEvent.DELETE, Event.POST_DELETE)
 
 
 def before(verb: CoreEvent) -> Event:
-    """Return the event before a core one."""
+    """Return the event before a core event."""
     return Event(f"pre-{verb}")
 
 
 def after(verb: CoreEvent) -> Event:
-    """Return the event after a core one."""
+    """Return the event after a core event."""
     return Event(f"post-{verb}")

@@ -1,7 +1,7 @@
-"""In which order handlers hear an event.
+"""The order in which handlers hear an event: lower weights first.
 
-Those with a lower weight come first. Of the same weight, those of subcharts come before those of their parents, and
-what is no chart's comes last; of one chart, whoever has registered first does. The order is always the same one.
+With the same weight, handlers of subcharts come before those of their parents, and handlers of no chart come last;
+handlers of one chart are in the order of their registration. So the order is always the same.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 
 class Ordered(Protocol):
-    """What the order of a handler depends on; `origin` is the path of the chart that brought it, empty for none."""
+    """The fields that order a handler; `origin` is the path of the chart that brought it, "" for none."""
 
     @property
     def weight(self) -> float: ...
@@ -27,16 +27,16 @@ T = TypeVar("T", bound=Ordered)
 
 
 def parse_weight(field: str, weight: float) -> float:
-    """Check the weight of a handler; raises `errors.InvalidField`. What is not a number is refused as well."""
+    """Check the weight of a handler; raises `errors.InvalidField`, also for NaN."""
     if not LOWEST <= weight <= HIGHEST:
         raise errors.InvalidField.of(field, f"the weight must be a number from 0, first, to 1, last, and not {weight}")
     return float(weight)
 
 
 def children_first(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of charts, parents before their children, the other way round: each behind all below it.
+    """Return the paths of charts with each chart after all charts below it; `paths` has parents before children.
 
-    Siblings stay in their order.
+    Siblings keep their order.
     """
     children: dict[str, list[str]] = {}
     for path in paths:

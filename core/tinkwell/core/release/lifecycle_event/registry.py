@@ -1,7 +1,7 @@
-"""Who carries out the core events of a process, and which functions of this installation hear the others.
+"""The implementations of a process's core events, and the installed functions that hear the other events.
 
-A core event has exactly one implementation, which is an object with one method. What is wrong with a registry is wrong
-with the program or with what is installed beside it, so it is told in one sentence when the program starts.
+A core event has exactly one implementation: an object with one method. A fault in a registry is a fault of the program
+or of an installed package, so the program reports it in one sentence when it starts.
 """
 
 import inspect
@@ -25,9 +25,9 @@ class WrongRegistry(errors.TinkwellError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener(Generic[F]):
-    """A function that hears an event. `origin` is empty, since no chart has brought it; `file` is its entry point.
+    """A function that hears an event. `origin` is "", because no chart has brought it; `file` is its entry point.
 
-    `ordinal` counts all that were registered.
+    `ordinal` counts all registered functions.
     """
 
     event: Event
@@ -40,7 +40,7 @@ class Listener(Generic[F]):
 
 
 class Registry(Generic[F]):
-    """The implementations of core events, of which a process needs some, and the functions that hear others."""
+    """The implementations of the core events that a process needs, and the functions that hear other events."""
 
     def __init__(self, needed: Collection[CoreEvent]) -> None:
         self._needed = frozenset(needed)
@@ -49,15 +49,15 @@ class Registry(Generic[F]):
 
     @property
     def listeners(self) -> tuple[Listener[F], ...]:
-        """All functions, as they were registered."""
+        """All functions, in the order of their registration."""
         return tuple(self._listeners)
 
     def implement(self, event: str, implementation: object) -> None:
-        """Have a core event carried out by an object; raises `WrongRegistry` for a second one."""
+        """Register the implementation of a core event; raises `WrongRegistry` for a second one."""
         known = [each.value for each in CoreEvent]
         if event not in known:
             nearest = closed_object.nearest(event, known)
-            raise WrongRegistry(f"{parse.show(event)} is no core event; {nearest}")
+            raise WrongRegistry(f"{parse.show(event)} is not a core event; {nearest}")
         core = CoreEvent(event)
         if core in self._implementations:
             both = f"{_describe(self._implementations[core])} and {_describe(implementation)}"
@@ -69,9 +69,9 @@ class Registry(Generic[F]):
         self._implementations[core] = implementation
 
     def on(self, event: str, weight: float, function: F, *, origin: str) -> None:
-        """Have a function hear an event; raises `WrongRegistry` for one that there is not, and for a wrong weight.
+        """Register a function for an event; raises `WrongRegistry` for an unknown event and for a wrong weight.
 
-        `origin` is the name of the entry point that has registered it.
+        `origin` is the name of the entry point that registers it.
         """
         try:
             heard = name.parse_event(_FIELD, event)
@@ -94,14 +94,14 @@ class Registry(Generic[F]):
         )
 
     def check(self) -> None:
-        """Check that all core events that are needed have an implementation; raises `WrongRegistry`."""
+        """Check that each needed core event has an implementation; raises `WrongRegistry`."""
         missing = [event.value for event in CoreEvent if event in self._needed and event not in self._implementations]
         if missing:
             have = "has no implementation" if len(missing) == 1 else "have no implementation"
             raise WrongRegistry(f"{' and '.join(missing)} {have} in this process; each must have one")
 
     def find(self, event: CoreEvent, kind: type[T]) -> T:
-        """Return the implementation of a core event; raises `WrongRegistry` where it is none of this kind."""
+        """Return the implementation of a core event; raises `WrongRegistry` if it is not of this kind."""
         found = self._implementations.get(event)
         if not isinstance(found, kind):
             raise WrongRegistry(f"{event} is to be carried out by {kind.__name__}, and not by {_describe(found)}")

@@ -1,4 +1,4 @@
-"""What came of an event that was emitted."""
+"""The results of events that were emitted."""
 
 import datetime
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ MAX_HANDLERS = 1_000
 
 
 class Outcome(StrEnum):
-    """How an event went by. WARNED: a handler failed, and nothing else by that."""
+    """The result of an event. WARNED: a handler failed, and this made nothing else fail."""
 
     SUCCEEDED = "SUCCEEDED"
     WARNED = "WARNED"
@@ -17,9 +17,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerRun:
-    """A handler that heard an event. `chart` is the path of the chart that brought it, empty for one in Python.
+    """A handler that heard an event.
 
-    `file` is as in the chart, such as ext/lua/init.lua, and for Python the name of the entry point.
+    `chart` is the path of the chart that brought it, "" for a handler in Python. `file` is the path in the chart, such
+    as ext/lua/init.lua, and for Python the name of the entry point.
     """
 
     chart: str
@@ -32,9 +33,9 @@ class HandlerRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleRun:
-    """An event as it is stored: `chart` is the path of the one whose event it is, empty without charts.
+    """A stored event: `chart` is the path of its chart, "" without charts.
 
-    `ordinal` counts what was emitted in the operation, from 1. `seconds` is how long all handlers took together.
+    `ordinal` counts the events of the operation, from 1. `seconds` is the total time of all handlers.
     """
 
     id: str

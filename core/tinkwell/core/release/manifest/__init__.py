@@ -1,1 +1,1 @@
-"""Manifests: what resources a release has, as it was written and with its expressions evaluated."""
+"""Manifests: the resources of a release, as written and with evaluated expressions."""

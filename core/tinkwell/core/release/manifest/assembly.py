@@ -1,7 +1,7 @@
-"""Puts a rendered manifest together from what the evaluation of its expressions has given, and finds what is wrong.
+"""Builds a rendered manifest from evaluated expressions, and checks it.
 
-The evaluation knows names only as texts: which resource a dependency means is decided here, and what a name in a late
-text stands for in `scope`.
+The evaluation treats names as texts: which resource a dependency means is decided here, and what a name in a late text
+means is decided in `scope`.
 """
 
 import dataclasses
@@ -29,10 +29,10 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """What the evaluation gives for one resource; `key` and `value` are those of `for_each`, None without.
+    """The evaluated fields of one resource; `key` and `value` are those of `for_each`, None without it.
 
-    `late` maps JSON pointers into the config to what these texts look up; all other texts are evaluated. Whether a
-    value has the right type is checked here.
+    `late` maps JSON pointers into the config to the names that these texts use; all other texts are evaluated. Types of
+    values are not checked yet.
     """
 
     name: str
@@ -54,11 +54,11 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """What the evaluation gives for a whole manifest.
+    """The evaluated fields of a whole manifest.
 
     `plugs` and `outputs` are in the JSON form of a manifest. `names` are those that every expression may use: the
-    variables, and what comes with the release. `late_outputs` maps JSON pointers into the outputs. `subcharts` are
-    those that a chart's texts may name.
+    variables, and the names that come with the release. `late_outputs` maps JSON pointers into the outputs. `subcharts`
+    are those that a chart's texts may name.
     """
 
     plugs: object = field(default_factory=dict)
@@ -71,16 +71,16 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A rendered manifest, and sentences for its author."""
+    """A rendered manifest, and warnings for its author."""
 
     manifest: RenderedManifest
     warnings: tuple[str, ...] = ()
 
 
 def expand(path: str, for_each: JsonValue) -> list[tuple[str, JsonValue]]:
-    """Give the keys and values of an evaluated `for_each`; raises `errors.InvalidField` with the path.
+    """Return the keys and values of an evaluated `for_each`; raises `errors.InvalidField` with the path.
 
-    A list has texts or whole numbers, each of which is key and value; an object has keys and values.
+    A list has texts or whole numbers, each of which is both key and value; an object has keys and values.
     """
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     found: dict[str, JsonValue] = {}
@@ -95,7 +95,7 @@ def expand(path: str, for_each: JsonValue) -> list[tuple[str, JsonValue]]:
 
 
 def assemble(manifest: Manifest, evaluated: Evaluated) -> Assembled:
-    """Put a rendered manifest together; raises `errors.InvalidField` with all that is wrong."""
+    """Build a rendered manifest; raises `errors.InvalidField` with all faults."""
     if len(evaluated.instances) > MAX_RESOURCES:
         found = f"has {len(evaluated.instances):,} resources; at most {MAX_RESOURCES:,} are allowed"
         raise errors.InvalidField.of("resources", found)
@@ -106,7 +106,7 @@ def assemble(manifest: Manifest, evaluated: Evaluated) -> Assembled:
     if edges > MAX_EDGES:
         checks.refuse("resources", f"has {edges:,} dependencies; at most {MAX_EDGES:,} are allowed")
     checks.finish()
-    # What names the expressions that are evaluated late is stored beside it, with the same limit.
+    # The late texts are stored in their own document, with the same limit.
     for stored in (rendered.as_json(), rendered.late_as_json()):
         parse.check_size("resources", document.dump_json(stored), max_bytes=MAX_MANIFEST_BYTES)
     return Assembled(rendered, tuple(assembly.meanings.warnings))
@@ -130,7 +130,7 @@ def _each(checks: check.Checks, path: str, for_each: JsonValue) -> Iterator[tupl
 
 @dataclass(frozen=True, slots=True)
 class _Dependency:
-    """A resource that another one depends on, and which of it: one, or all that `for_each` has made."""
+    """A resource that another one depends on: a single one, or all that `for_each` has made."""
 
     resource: str
     target: Target
@@ -145,14 +145,14 @@ class _Assembly:
         self._instances = {instance.path: instance for instance in evaluated.instances}
         self._hook_names = {each for each, written in manifest.resources.items() if written.hook is not None}
         self._hooks = {path for path, each in self._instances.items() if self._written(each).hook is not None}
-        self._configs: dict[str, JsonObject] = {}  # of all resources that are wanted
+        self._configs: dict[str, JsonObject] = {}  # By name: the paths of all resources that are wanted.
         of_name: dict[str, list[str]] = {resource: [] for resource in manifest.resources}
         for path, instance in self._instances.items():
             if self._is_wanted(instance):
                 at = parse.child(parse.child("resources", path), "config")
                 self._configs[path] = self._object(at, instance.config, max_bytes=MAX_CONFIG_BYTES)
                 of_name[instance.name].append(path)
-        # What a name means as a whole; nothing where its `when` gives false, and for hooks.
+        # By name: the resources that it means as a whole. It has no names whose `when` is false, and no hooks.
         self._targets: dict[str, Target] = {}
         for resource, written in manifest.resources.items():
             if written.hook is not None:
@@ -163,7 +163,7 @@ class _Assembly:
                 self._targets[resource] = resource
 
     def manifest(self) -> RenderedManifest:
-        """Put all of it together; what is wrong is noted, and after enough of that the rest is left out."""
+        """Return the manifest; faults are noted, and after MAX_VIOLATIONS faults the rest is left out."""
         resources: dict[str, RenderedResource] = {}
         for path in self._configs:
             if not self._checks.is_full:
@@ -247,7 +247,7 @@ class _Assembly:
         return found
 
     def _is_hooked(self, at: str, instance: Instance, target: str) -> bool:
-        """Whether a dependency is one of a hook or on one, which is noted."""
+        """Whether a dependency is one of a hook or on a hook; if so it is noted."""
         named = self._hooks | self._hook_names
         return bool(target) and hooks.refuse_dependency(self._checks, at, instance.path, target, hooks=named)
 
@@ -272,7 +272,7 @@ class _Assembly:
         )
 
     def _config_name(self, target: Target) -> str:
-        """Give the name in the config of a resource, as far as it is known now."""
+        """Return the name in the config of a resource, if it is already known."""
         if not isinstance(target, str) or "/name" in self._instances[target].late:
             return ""
         found = self._configs[target].get("name")

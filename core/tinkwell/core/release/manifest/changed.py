@@ -1,7 +1,8 @@
-"""What handlers make of the manifest of a chart that is rendered.
+"""Reads a manifest that handlers have changed.
 
-A text that is to be evaluated late is still one where it stands as it stood, and nowhere else. All else that is new is
-data: a handler cannot write expressions. So one that has moved such a text is told, for it would be used as it is.
+A late text is still late at its place if it is unchanged, and nowhere else. All other new texts are data: a handler
+cannot write expressions. A handler that moved a late text to another place gets an error, because the text would not be
+evaluated there.
 """
 
 import re
@@ -18,7 +19,7 @@ _MOVED = "holds an expression that is evaluated later, where it stood before; le
 
 
 def read(former: RenderedManifest, given: JsonObject) -> RenderedManifest:
-    """Read what a handler has made of a manifest without charts; raises `errors.InvalidField` with what is wrong."""
+    """Read the manifest, without charts, that a handler returned; raises `errors.InvalidField` with all faults."""
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     documents = _documents(former.as_json())
     now = _documents(given)
@@ -45,7 +46,7 @@ def read(former: RenderedManifest, given: JsonObject) -> RenderedManifest:
 
 
 def _documents(manifest: JsonObject) -> dict[tuple[str, ...], JsonValue]:
-    """Return the configs of resources and the outputs of a manifest in its JSON form, as far as it has that form."""
+    """Return the configs of resources and the outputs of a manifest as JSON; parts of a wrong form are left out."""
     resources = manifest.get("resources")
     found: dict[tuple[str, ...], JsonValue] = {
         ("resources", path): resource.get("config", {})
@@ -64,7 +65,7 @@ def _all_late(manifest: RenderedManifest) -> Iterator[tuple[tuple[str, ...], Lat
 
 
 def _texts_at(value: JsonValue, late: Late) -> dict[str, str]:
-    """Return the late texts of a document by their pointers, as far as they are there."""
+    """Return the late texts of a document by their pointers; missing ones are left out."""
     found: dict[str, str] = {}
     for pointer in late.pointers:
         try:
@@ -77,7 +78,7 @@ def _texts_at(value: JsonValue, late: Late) -> dict[str, str]:
 
 
 def _kept(late: Late, before: JsonValue, now: JsonValue) -> Late:
-    """Return what is late in a document still, with the names that are needed for it."""
+    """Return the texts of a document that are still late, with the names that they need."""
     former, found = _texts_at(before, late), _texts_at(now, late)
     texts = {pointer: text for pointer, text in former.items() if found.get(pointer) == text}
     return Late(
@@ -93,7 +94,7 @@ def _is_named(root: str, texts: Mapping[str, str]) -> bool:
 
 
 def _moved(pointer: str, now: JsonValue, before: JsonValue, late: frozenset[str]) -> Iterator[str]:
-    """Find the texts that are new in their places, and have in them what is evaluated late elsewhere."""
+    """Yield the texts that are new at their places and contain a text that is late elsewhere."""
     match now:
         case str():
             if now != before and any(text in now for text in late):

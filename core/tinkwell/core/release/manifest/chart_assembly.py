@@ -29,7 +29,7 @@ MAX_INPUTS_BYTES = document.MAX_DOCUMENT_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A chart by itself. The paths of `manifest` are those within the chart, and its outputs are the chart's."""
+    """A chart by itself. The paths of `manifest` are paths within the chart, and its outputs are the chart's."""
 
     path: str
     chart: RenderedChart
@@ -37,7 +37,7 @@ class Part:
 
 
 class Joining:
-    """The manifest of a release, which grows chart by chart, parents before children."""
+    """The manifest of a release, to which charts are added one by one, parents before children."""
 
     def __init__(self) -> None:
         self._charts: dict[str, RenderedChart] = {}
@@ -48,11 +48,11 @@ class Joining:
 
     @property
     def manifest(self) -> RenderedManifest:
-        """All that was added."""
+        """The manifest of all charts that were added."""
         return RenderedManifest(plugs=self._plugs, resources=self._resources, charts=self._charts)
 
     def add(self, part: Part) -> None:
-        """Join another chart; raises `errors.InvalidField` where it is too much in all."""
+        """Add a chart; raises `errors.InvalidField` if the total exceeds a limit."""
         chart = replace(
             part.chart,
             outputs=part.manifest.outputs,
@@ -76,7 +76,7 @@ class Joining:
         self._count(added)
 
     def _count(self, added: RenderedManifest) -> None:
-        """Count what there is in all, chart by chart, so that no more of it is held than is allowed."""
+        """Count the parts of all charts, so that memory never holds more than the limits allow."""
         self._edges += sum(len(resource.prerequisites) for resource in added.resources.values())
         self._edges += sum(len(chart.edges) for chart in added.charts.values())
         self._bytes += max(
@@ -105,7 +105,7 @@ def read_inputs(
 ) -> tuple[JsonObject, Late]:
     """Read the evaluated inputs of a subchart; raises `errors.InvalidField`.
 
-    `names`, `resources` and `subcharts` are those of the parent, in which they are written.
+    `names`, `resources` and `subcharts` are those of the parent, which has the expressions.
     """
     found = document.check_json(field, given, max_bytes=MAX_INPUTS_BYTES)
     if not isinstance(found, dict):

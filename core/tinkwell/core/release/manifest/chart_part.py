@@ -14,7 +14,7 @@ from tinkwell.core.release.manifest.rendered import RenderedManifest, RenderedRe
 
 
 def parts(manifest: RenderedManifest) -> dict[str, RenderedManifest]:
-    """Return what there is of each chart by its path; the whole by the empty path where there is no chart."""
+    """Return the part of each chart by the chart's path; without charts the whole manifest by ""."""
     if not manifest.charts:
         return {"": manifest}
     plugs: dict[str, dict[str, Plug]] = {path: {} for path in manifest.charts}
@@ -37,7 +37,7 @@ def parts(manifest: RenderedManifest) -> dict[str, RenderedManifest]:
 
 
 def join(manifest: RenderedManifest, found: Mapping[str, RenderedManifest]) -> RenderedManifest:
-    """Return the manifest of the same charts with other parts; raises `errors.InvalidField` where it is too much."""
+    """Return the manifest with other parts for the same charts; raises `errors.InvalidField` if a limit is exceeded."""
     if not manifest.charts:
         return found[""]
     joining = Joining()

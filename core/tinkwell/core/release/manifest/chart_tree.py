@@ -1,4 +1,4 @@
-"""Whether the charts of a rendered manifest fit together: each has a parent, and its batches are of its subcharts."""
+"""Checks that the charts of a rendered manifest fit together: each has a parent, and its batches name its subcharts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -10,7 +10,7 @@ _FIELD = "charts"
 
 
 class Batched(Protocol):
-    """What is looked at of a chart; `rendered.RenderedChart` is one."""
+    """The fields of a chart that are checked; `rendered.RenderedChart` has them."""
 
     @property
     def batches(self) -> tuple[tuple[str, ...], ...]: ...
@@ -19,9 +19,9 @@ class Batched(Protocol):
 
 
 def check_tree(checks: check.Checks, charts: Mapping[str, Batched], resources: Iterable[str]) -> None:
-    """Refuse charts that are no tree, batches and edges that do not fit it, and resources of charts that are not there.
+    """Refuse charts that are not a tree, batches and edges that do not fit, and resources of missing charts.
 
-    Without charts no resource has one.
+    Without charts no resource may have one.
     """
     names: dict[str, set[str]] = {path: set() for path in charts}
     for path in charts:

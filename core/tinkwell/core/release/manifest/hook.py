@@ -1,10 +1,10 @@
-"""The hooks of a chart: resources that are brought about at an event of the chart, and are no part of the release.
+"""The hooks of a chart: resources that run at an event of the chart, and are not part of the release.
 
     "hook": {"events": ["pre-install", "pre-upgrade"], "weight": 10}
 
 Hooks of an event run one after the other, those of smaller weights first and then by name. A weight may be negative, or
-have a fraction; without one it is 0. No resource depends on a hook, and a hook on none, since it is not there for long
-enough to be waited for. So its config is evaluated when the manifest is rendered, all of it.
+have a fraction; the default is 0. No resource depends on a hook, and a hook on no resource, because a hook does not
+last. So its whole config is evaluated when the manifest is rendered.
 """
 
 import math
@@ -17,15 +17,13 @@ from tinkwell.core.value import check, closed_object, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
 MAX_WEIGHT = 1_000_000
-# Names that every expression may have, and that mean something only once other charts are there.
+# Names that every expression may use, and that have a value only once other charts are installed.
 WIRED = frozenset({"inputs", "subcharts"})
 
 _FIELDS = ("events", "weight")
 
 
 class HookEvent(StrEnum):
-    """The events at which hooks run."""
-
     PRE_INSTALL = "pre-install"
     POST_INSTALL = "post-install"
     PRE_UPGRADE = "pre-upgrade"
@@ -39,13 +37,13 @@ class HookEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """At which events a hook runs, and how early among those of the same event."""
+    """The events at which a hook runs, and its place among the hooks of the same event."""
 
     events: tuple[HookEvent, ...]
     weight: float = 0.0
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         given: JsonObject = {"events": [event.value for event in self.events]}
         if self.weight:
             given["weight"] = int(self.weight) if self.weight.is_integer() else Decimal(str(self.weight))
@@ -53,7 +51,7 @@ class Hook:
 
     @classmethod
     def read(cls, checks: check.Checks, path: str, value: JsonValue) -> "Hook":
-        """Read the JSON form; what is wrong is noted in the checks."""
+        """Read the JSON form; faults are noted in the checks."""
         members = closed_object.ClosedObject(checks, path, value, _FIELDS)
         if members.is_object and not members.value("events"):
             checks.refuse(members.path("events"), f"must name at least one of {', '.join(HookEvent)}")
@@ -61,12 +59,12 @@ class Hook:
 
 
 def read_member(members: closed_object.ClosedObject) -> Hook | None:
-    """Read the member `hook` of a resource; None where it has none."""
+    """Read the member `hook` of a resource; None if it has none."""
     return Hook.read(members.checks, members.path("hook"), members.value("hook")) if "hook" in members else None
 
 
 def why_not_late(path: str, names: Collection[str], known: Collection[str]) -> str:
-    """Say that a text of a hook, which names these, cannot be evaluated when the manifest is rendered."""
+    """Return why a text of a hook that uses these names cannot be evaluated."""
     late = sorted(root for root in names if root in WIRED or root not in known)
     return (
         f"{path} is a hook, whose config is evaluated before anything is installed, so it cannot name "
@@ -76,7 +74,7 @@ def why_not_late(path: str, names: Collection[str], known: Collection[str]) -> s
 
 
 def refuse_dependency(checks: check.Checks, at: str, path: str, target: str, *, hooks: Collection[str]) -> bool:
-    """Note a dependency of a hook, or on one; False where it is neither."""
+    """Note a dependency of a hook, or on a hook; return False if it is neither."""
     if path in hooks:
         checks.refuse(at, f"{path} is a hook, which depends on nothing, so it cannot depend on {target}; leave it out")
     elif target in hooks:

@@ -1,6 +1,6 @@
-"""Texts of a document that are evaluated late, just before it is used, and what the names in them mean.
+"""The texts of a document that are evaluated late, just before it is used, and the meanings of their names.
 
-They stand beside the document, so that no data can pose as an expression.
+They are stored beside the document, so that data can never be taken for an expression.
 """
 
 import re
@@ -19,15 +19,15 @@ Target: TypeAlias = str | tuple[str, ...]
 MAX_LATE = 100_000
 
 _INPUTS = re.compile(r"\binputs\b")
-# A quoted name ends at the next quote, so that a text full of quotes that nothing closes costs one pass.
+# A quoted name ends at the next quote, so a text full of unclosed quotes takes one pass.
 _SUBCHART = re.compile(r"""\bsubcharts\s*+(?:\.\s*+(\w++)|\[\s*+(?:"([^"\n]*+)"|'([^'\n]*+)')\s*+\])""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """The texts of a document that are evaluated late, by JSON pointers, and what the names in them mean.
+    """The texts of a document that are evaluated late, by JSON pointers, and the meanings of their names.
 
-    `each` is {"key", "value"} where `for_each` made the resource, and the texts name it.
+    `each` is {"key", "value"} if `for_each` made the resource and the texts use it.
     """
 
     pointers: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Late:
     each: JsonObject | None = None
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         given = without_defaults(pointers=list(self.pointers), names=targets_as_json(self.names))
         return given if self.each is None else {**given, "each": self.each}
 
@@ -54,32 +54,32 @@ NONE_LATE = Late()
 
 
 def names_inputs(text: str) -> bool:
-    """Tell whether an expression may name `inputs`; one that does is always found."""
+    """Return whether an expression may use `inputs`; a use is never missed."""
     return _INPUTS.search(text) is not None
 
 
 def named_subcharts(text: str) -> frozenset[str]:
-    """Return the names behind `subcharts` in an expression: `subcharts.NAME` and `subcharts["NAME"]`.
+    """Return the names after `subcharts` in an expression: `subcharts.NAME` and `subcharts["NAME"]`.
 
-    What is named in another way is not found, and is not to be written.
+    Other spellings are not found, and must not be used.
     """
     return frozenset(found[1] or found[2] or found[3] or "" for found in _SUBCHART.finditer(text))
 
 
 def paths_of(target: Target) -> tuple[str, ...]:
-    """Give the paths that a target means."""
+    """Return the paths that a target means."""
     return (target,) if isinstance(target, str) else target
 
 
 def targets_as_json(targets: Mapping[str, Target]) -> JsonObject:
-    """Give the JSON form of targets."""
+    """Return the JSON form of targets."""
     return {key: target if isinstance(target, str) else list(target) for key, target in targets.items()}
 
 
 def read_targets(
     members: closed_object.ClosedObject, member: str, parse_member: closed_object.Parse
 ) -> dict[str, Target]:
-    """Read an object of targets; raises nothing, what is wrong is noted."""
+    """Read an object of targets; faults are noted, and nothing is raised."""
     found: dict[str, Target] = {}
     for path, key, value in members.members(member, parse_member):
         given = value if isinstance(value, list) else [value]
@@ -111,5 +111,5 @@ def _parse_any(_path: str, text: str) -> str:
 
 def _parse_root(path: str, text: str) -> str:
     if not text.isidentifier():
-        raise errors.InvalidField.of(path, f"{parse.show(text)} is no name of an expression")
+        raise errors.InvalidField.of(path, f"{parse.show(text)} is not a name in an expression")
     return text

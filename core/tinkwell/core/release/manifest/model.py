@@ -1,9 +1,9 @@
-"""A manifest as it was written: its fields are checked, its expressions are not evaluated yet.
+"""A manifest as it was written: its fields are checked, and its expressions are not evaluated yet.
 
     {"plugs": {NAME: {…}}, "resources": {NAME: {…}}, "outputs": {NAME: …}}
 
-The JSON form has the fields of the YAML that people write, without those that have their default. Where a field may
-hold an expression, it is a text until it is evaluated: `when` and the timeouts are then no boolean and no numbers.
+The JSON form has the fields of the YAML that people write, without those that have their default. A field that holds an
+expression is a text until it is evaluated: `when` and the timeouts may then be texts.
 """
 
 import functools
@@ -45,9 +45,9 @@ _key = functools.partial(parse.parse_text, max_bytes=MAX_KEY_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plug:
-    """A file or folder of the host that resources may mount: those that one of the regular expressions matches.
+    """A file or folder of the host that resources may mount, if one of the regular expressions matches them.
 
-    Without expressions every resource may. `path` is absolute, or one name inside the release's own folder.
+    Without expressions every resource may mount it. `path` is absolute, or one name inside the release's own folder.
     """
 
     path: str
@@ -56,7 +56,7 @@ class Plug:
     resource_types: tuple[str, ...] = ()
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return without_defaults(
             path=self.path,
             read_only=self.read_only,
@@ -66,7 +66,7 @@ class Plug:
 
     @classmethod
     def read(cls, checks: check.Checks, path: str, value: JsonValue) -> "Plug":
-        """Read the JSON form; what is wrong is noted in the checks."""
+        """Read the JSON form; faults are noted in the checks."""
         members = closed_object.ClosedObject(checks, path, value, _PLUG_FIELDS, hints=_PLUG_HINTS)
         return cls(
             path=members.text("path", _text, is_required=True),
@@ -78,11 +78,12 @@ class Plug:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestResource:
-    """A resource. `dependencies` maps an alias to a resource's name, or to NAME[KEY] for one that `for_each` makes.
+    """A resource.
 
-    `timeouts` maps names of TIMEOUTS to whole seconds or an expression. `for_each` is a list of texts, an object, an
-    expression, or None. `retries` None leaves it to the image. `ignore` and `sensitive` are JSON pointers.
-    `hook` is None for what is a part of the release.
+    `dependencies` maps an alias to a resource's name, or to NAME[KEY] for one that `for_each` makes. `timeouts` maps
+    names of TIMEOUTS to whole seconds or an expression. `for_each` is a list of texts, an object, an expression, or
+    None. If `retries` is None, the image decides. `ignore` and `sensitive` are JSON pointers. `hook` is None for a part
+    of the release.
     """
 
     type: str
@@ -100,7 +101,7 @@ class ManifestResource:
     hook: Hook | None = None
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         given = without_defaults(
             type=self.type,
             dependencies=dict(self.dependencies),
@@ -124,12 +125,12 @@ class ManifestResource:
 
     @classmethod
     def read(cls, checks: check.Checks, path: str, value: JsonValue) -> "ManifestResource":
-        """Read the JSON form; what is wrong is noted in the checks."""
+        """Read the JSON form; faults are noted in the checks."""
         members = closed_object.ClosedObject(checks, path, value, _RESOURCE_FIELDS, hints=_RESOURCE_HINTS)
         hook = hooks.read_member(members)
         for member in ("keep", "ignore") if hook is not None else ():
             if member in members:
-                checks.refuse(members.path(member), "is of what stays, which a hook does not; leave it out")
+                checks.refuse(members.path(member), "is for resources that stay, and a hook does not; leave it out")
         return cls(
             type=members.text("type", _parse_type, is_required=True),
             dependencies=members.texts_by_key("dependencies", name.parse_alias, _parse_target),
@@ -149,14 +150,14 @@ class ManifestResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """All that the manifests of a release say."""
+    """The united contents of a release's manifests."""
 
     plugs: Mapping[str, Plug] = field(default_factory=dict)
     resources: Mapping[str, ManifestResource] = field(default_factory=dict)
     outputs: JsonObject = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "plugs": {plug: self.plugs[plug].as_json() for plug in self.plugs},
             "resources": {resource: self.resources[resource].as_json() for resource in self.resources},
@@ -165,7 +166,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, value: JsonValue, *, path: str = "") -> "Manifest":
-        """Read the JSON form; raises `errors.InvalidField` with the paths of what is wrong, each below `path`."""
+        """Read the JSON form; raises `errors.InvalidField` with the paths of the faults, each below `path`."""
         checks = check.Checks(most=MAX_VIOLATIONS)
         manifest = cls.read(checks, path, value)
         checks.finish()
@@ -173,7 +174,7 @@ class Manifest:
 
     @classmethod
     def read(cls, checks: check.Checks, path: str, value: JsonValue) -> "Manifest":
-        """Read the JSON form; what is wrong is noted in the checks."""
+        """Read the JSON form; faults are noted in the checks."""
         members = closed_object.ClosedObject(checks, path, value, _FIELDS)
         return cls(
             plugs={key: Plug.read(checks, at, plug) for at, key, plug in members.members("plugs", name.parse_name)},
@@ -186,7 +187,7 @@ class Manifest:
 
 
 def without_defaults(**members: JsonValue) -> JsonObject:
-    """Leave out what is false or empty, which is the default of each field."""
+    """Return the members without those that are false or empty, which are the defaults."""
     return {key: value for key, value in members.items() if value not in (False, "", [], {})}
 
 

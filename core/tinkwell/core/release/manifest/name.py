@@ -1,4 +1,4 @@
-"""The small texts of a manifest: names and paths of resources, expressions, pointers into documents."""
+"""The syntax of a manifest's small texts: names and paths of resources, expressions, pointers into documents."""
 
 import re
 
@@ -12,7 +12,7 @@ MAX_KEY_CHARACTERS = 64
 MAX_CHART_NAME_CHARACTERS = 63
 MAX_POINTER_BYTES = 1_024
 
-# What every expression may name, so that nothing else is called so.
+# The names that every expression may use; no alias or variable may have one of them.
 RESERVED = frozenset({"vars", "release", "each", "values", "chart", "files", "inputs", "subcharts"})
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
@@ -53,12 +53,12 @@ def parse_each_key(field: str, text: str) -> str:
 
 
 def join_path(name: str, key: str | None) -> str:
-    """Give the path of a resource: its name, and in brackets its key where `for_each` made it."""
+    """Return the path of a resource: its name, with its key in brackets if `for_each` made it."""
     return name if key is None else f"{name}[{key}]"
 
 
 def parse_path(field: str, text: str) -> str:
-    """Check the path of a resource, with or without that of its chart before it."""
+    """Check the path of a resource, with or without the path of its chart in front."""
     chart, colon, own = text.rpartition(":")
     found = _PATH.fullmatch(own)
     is_own = found and len(found[1]) <= MAX_NAME_CHARACTERS and len(found[2] or "") <= MAX_KEY_CHARACTERS
@@ -72,7 +72,7 @@ def parse_path(field: str, text: str) -> str:
 
 
 def parse_chart_name(field: str, text: str) -> str:
-    """Check the name that a chart has in a release: its own, or the alias that its parent gives it."""
+    """Check the name of a chart in a release: its own name, or the alias that its parent gives it."""
     if not _CHART_NAME.fullmatch(text) or len(text) > MAX_CHART_NAME_CHARACTERS:
         raise errors.InvalidField.of(
             field,
@@ -90,18 +90,18 @@ def parse_chart_path(field: str, text: str) -> str:
 
 
 def join_chart(chart: str, path: str) -> str:
-    """Give the path of a resource in a release: that of its chart before its own, where it has a chart."""
+    """Return the path of a resource in a release: with the path of its chart, if any, in front."""
     return f"{chart}:{path}" if chart else path
 
 
 def split_chart(path: str) -> tuple[str, str]:
-    """Take the path of a resource in a release apart: that of its chart, empty for none, and its own."""
+    """Split the path of a resource in a release into the path of its chart, "" for none, and its own."""
     chart, _, own = path.rpartition(":")
     return chart, own
 
 
 def parent_chart(path: str) -> str:
-    """Give the path of the chart that a node is in; empty for a root and where there are no charts.
+    """Return the path of the chart that a node is in; "" for a root and without charts.
 
     A node is a resource, a hook or an event of a chart, or a chart.
     """
@@ -111,29 +111,29 @@ def parent_chart(path: str) -> str:
 
 
 def split_path(path: str) -> tuple[str, str | None]:
-    """Take the path of a resource apart: its name, with its chart's path if it has one, and its key or None."""
+    """Split the path of a resource into its name, with the chart's path if it has one, and its key or None."""
     name, bracket, key = path.partition("[")
     return name, key.removesuffix("]") if bracket else None
 
 
 def has_expression(text: str) -> bool:
-    """Tell whether a text holds an expression, a statement or a comment that is to be evaluated."""
+    """Return whether a text has an expression, a statement or a comment that is to be evaluated."""
     return _EXPRESSION.search(text) is not None
 
 
 def parse_pointer(field: str, text: str) -> str:
-    """Check a JSON pointer (RFC 6901), such as `/users/0/password`; the empty one means the whole document."""
+    """Check a JSON pointer (RFC 6901), such as `/users/0/password`; "" means the whole document."""
     if has_expression(text):
-        raise errors.InvalidField.of(field, "is taken as it stands; a pointer cannot have an expression")
+        raise errors.InvalidField.of(field, "has an expression; write a pointer without one")
     pointers.parse_pointer(field, text)
     parse.check_size(field, text, max_bytes=MAX_POINTER_BYTES)
     return text
 
 
 def locate(field: str, document: JsonValue, pointer: str) -> tuple[str, JsonValue]:
-    """Follow a JSON pointer into a document: the path of the field that it leads to, and what stands there.
+    """Follow a JSON pointer into a document; return the path of the field there, and its value.
 
-    Raises `errors.InvalidField` where it leads nowhere.
+    Raises `errors.InvalidField` if there is no value.
     """
     found = document
     for key in pointers.parse_pointer(field, pointer):

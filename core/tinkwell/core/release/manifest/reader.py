@@ -1,8 +1,8 @@
-"""Reads the files of a manifest: YAML of any number of documents, which are united into one manifest.
+"""Reads the files of a manifest: YAML with any number of documents, which are united into one manifest.
 
 Every violation has the path `files["shop.yaml"].resources.web.type`, or `templates/shop.yaml.resources.web.type` in a
-chart, and its description begins with the line and the column where that stands. Expressions are not looked into, but
-for those of Go templates, which are refused here.
+chart, and its description begins with line and column. Expressions are not checked, except that those of Go templates
+are refused here.
 """
 
 import re
@@ -22,7 +22,7 @@ MAX_FILES = 1_000
 _KINDS = ("plugs", "resources", "outputs")
 
 _OPENING = re.compile(r"\{[{%#]")
-# What no Jinja expression begins with: {{ .Values.x }}, {{ $x }}, {{ include "x" . }}, {{/* a comment */}}.
+# Texts with which no Jinja expression begins: {{ .Values.x }}, {{ $x }}, {{ include "x" . }}, {{/* a comment */}}.
 _GO_TEMPLATE = re.compile(
     r"\{\{-?\s*(?:/\*|\.|\$|(?:if|range|with|define|block|template|include|toYaml|tpl|required|default|quote)\s+[.\"$])"
 )
@@ -32,9 +32,9 @@ _IN_CHART = f'{_GO_SENTENCE} "{{{{ values.replicas }}}}" for a value'
 
 
 def read(files: Sequence[tuple[str, str]]) -> Manifest:
-    """Read files, given by name and text, as one manifest; raises `errors.InvalidField` with all that is wrong.
+    """Read files, given by name and text, as one manifest; raises `errors.InvalidField` with all faults.
 
-    A plug, a resource or an output may occur in one of them only.
+    A plug, a resource or an output may occur in only one of them.
     """
     if len(files) > MAX_FILES:
         raise errors.InvalidField.of("files", f"has {len(files):,} files; at most {MAX_FILES:,} are allowed")
@@ -48,7 +48,7 @@ def read(files: Sequence[tuple[str, str]]) -> Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """The manifest of a chart, and the files by the paths of what they hold, such as `resources.web`."""
+    """The manifest of a chart, and the file of each part by the part's path, such as `resources.web`."""
 
     manifest: Manifest
     files: Mapping[str, str]
@@ -57,7 +57,7 @@ class Templates:
 def read_templates(files: Mapping[str, str], *, folder: str) -> Templates:
     """Read the templates of a chart, by their paths, as one manifest; raises `errors.InvalidField` as `read` does.
 
-    `folder` is where the chart is in that of the release, such as `charts/store/`. A file may be empty.
+    `folder` is the chart's place in the release's chart, such as `charts/store/`. A file may be empty.
     """
     if len(files) > MAX_FILES:
         found = f"has {len(files):,} files; at most {MAX_FILES:,} are allowed"
@@ -71,13 +71,13 @@ def read_templates(files: Mapping[str, str], *, folder: str) -> Templates:
 
 
 def check_notes(field: str, text: str) -> None:
-    """Check that notes are none of Helm's; raises `errors.InvalidField`."""
+    """Check that notes are not a template of Helm's; raises `errors.InvalidField`."""
     if _GO_TEMPLATE.search(text):
         raise errors.InvalidField.of(field, _IN_CHART)
 
 
 class _United:
-    """The manifest that grows document by document."""
+    """The united manifest, to which documents are added one by one."""
 
     def __init__(self, go_sentence: str) -> None:
         self.checks = check.Checks(most=document.MAX_VIOLATIONS)
@@ -87,15 +87,15 @@ class _United:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The files that were added, by the paths of what they hold."""
+        """The files that were added, by the paths of their parts."""
         return {path: file_name for path, (file_name, _) in self._first.items()}
 
     def add_file(self, file_name: str, field: str, text: str, *, may_be_empty: bool) -> None:
-        """Unite the manifest with all documents of a file, which errors name by `field`."""
+        """Add all documents of a file, which errors name by `field`."""
         has_one = False
         try:
             for part in yaml_file.documents(self.checks, field, text, explain=self._explain):
-                if part.value is not None:  # else it is the nothing behind a --- at the end
+                if part.value is not None:  # an empty document is only the end of a file after ---
                     has_one = True
                     self.add(file_name, part)
                 if self.checks.is_full:
@@ -107,7 +107,7 @@ class _United:
                 self.checks.refuse(field, "has no document; write resources: and below it a resource, or {} for none")
 
     def add(self, file_name: str, part: yaml_file.Document) -> None:
-        """Unite the manifest with another document."""
+        """Add a document to the manifest."""
         if sentence := _foreign(part.value):
             self._note(part, "", sentence)
             return
@@ -126,12 +126,12 @@ class _United:
 
     @property
     def manifest(self) -> Manifest:
-        """All that was added."""
+        """The manifest of all documents that were added."""
         return Manifest(**self._parts)
 
     def _refuse_repeated(self, file_name: str, part: yaml_file.Document, path: str) -> None:
         first_name, first = self._first.setdefault(path, (file_name, part))
-        # To look for the places takes long in a large document.
+        # Finding the places takes long in a large document.
         if first is not part and not self.checks.is_full:
             place = f"{first_name}, line {first.locate(path).line}"
             self._note(part, path, f"is also in {place}; a name may occur once in all files together")
@@ -140,7 +140,7 @@ class _United:
         self.checks.note(part.located(errors.InvalidField.of(path, description)))
 
     def _explain(self, error: position.Malformed, text: str) -> str:
-        """Say what most probably was meant where a text is not YAML."""
+        """Return what the author of a text that is not YAML probably meant."""
         if _GO_TEMPLATE.search(text):
             return f"{self._go_sentence} ({error.description})"
         line = text.split("\n")[error.position.line - 1]
@@ -150,7 +150,7 @@ class _United:
 
 
 def _foreign(value: JsonValue) -> str:
-    """Say of what kind a document is that is not meant for us; empty for any other."""
+    """Return the kind of a document that is not a manifest of Tinkwell's; "" for a manifest."""
     if not isinstance(value, dict) or not {"apiVersion", "kind"} <= value.keys():
         return ""
     kind = value["kind"] if isinstance(value["kind"], str) else "object"
@@ -161,7 +161,7 @@ def _foreign(value: JsonValue) -> str:
 
 
 def _go_templates(path: str, value: JsonValue) -> Iterator[str]:
-    """Find the texts whose first expression is a Go template."""
+    """Yield the texts whose first expression is a Go template."""
     match value:
         case str():
             opening = _OPENING.search(value)

@@ -1,25 +1,25 @@
-"""A manifest whose expressions are evaluated, but for those that need the states of other resources.
+"""A manifest whose expressions are evaluated, except those that need the states of other resources.
 
     {"plugs": {NAME: {…}}, "resources": {PATH: {…}}, "outputs": {NAME: …}}
 
 A path is a resource's name, or NAME[KEY] for one that `for_each` made. Resources have no `when` and no `for_each`, and
-`dependencies` maps each alias to a path, or to a list of paths where it means all that a `for_each` made.
+`dependencies` maps each alias to a path, or to the list of all paths that a `for_each` made.
 
-What comes of a chart has "charts", too, and paths of resources begin with that of their chart, `shop.store:disk`:
+The manifest of a chart also has "charts", and paths of resources begin with the path of their chart, `shop.store:disk`:
 
     "charts": {"shop": {"name": "shop", "version": "1.0.0", "batches": [["store"], ["shop"]],
                         "edges": [["store", "shop"]], "outputs": {…}}, "shop.store": {…, "inputs": {…}}}
 
-The root has "values" where handlers have changed any of all charts.
+The root has "values" if handlers have changed the values of any chart.
 
-Which texts are still to be evaluated stands in another document beside it, so that no data can pose as an expression:
+A second document says which texts are evaluated late, so that data can never be taken for an expression:
 
     {"resources": {PATH: {"pointers": ["/zone"], "names": {"disk": "my_disk"}, "each": {…}}}, "outputs": {…},
      "charts": {"shop.store": {"inputs": {"pointers": ["/host"]}, "outputs": {…}}}}
 
-`pointers` lead into the config, those of `outputs` and `inputs` into all of these. `names` says which resources the
-names in these texts mean; `inputs` and `subcharts` mean those of the resource's chart, or for the inputs of a chart,
-those of its parent. All other names are as they were when the manifest was rendered.
+`pointers` lead into the config, those of `outputs` and `inputs` into the outputs and inputs. `names` says which
+resources the names in these texts mean. `inputs` and `subcharts` mean those of the resource's chart; in the inputs of a
+chart they mean those of its parent. All other names keep the values of the time when the manifest was rendered.
 """
 
 import functools
@@ -52,10 +52,10 @@ from tinkwell.core.workflow import retry
 
 MAX_RESOURCES = 5_000
 MAX_EDGES = 20_000
-# With the answer of a call it is stored by one message, which may have 4 MiB.
+# One message stores it together with a call's answer; a message has at most 4 MiB.
 MAX_CONFIG_BYTES = 2 * 1024 * 1024
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
-# The root is one of them.
+# Including the root.
 MAX_CHARTS = 2_001
 MAX_CHART_TEXT_BYTES = 1_024
 MAX_NOTES_BYTES = 1024 * 1024
@@ -74,10 +74,7 @@ _MANIFEST_FIELDS = ("plugs", "resources", "outputs", "charts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedResource:
-    """A resource as it is to be installed, or a hook.
-
-    `retries` None leaves it to the image; `timeouts` are whole seconds.
-    """
+    """A resource to install, or a hook. If `retries` is None, the image decides; `timeouts` are whole seconds."""
 
     type: str
     dependencies: Mapping[str, Target] = field(default_factory=dict)
@@ -94,11 +91,11 @@ class RenderedResource:
 
     @property
     def prerequisites(self) -> tuple[str, ...]:
-        """The paths of all that it depends on, sorted, each once."""
+        """The paths of all resources that it depends on, sorted, each once."""
         return tuple(sorted({path for target in self.dependencies.values() for path in paths_of(target)}))
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form, without `late`."""
+        """Return the JSON form, without `late`."""
         given = without_defaults(
             type=self.type,
             dependencies=targets_as_json(self.dependencies),
@@ -120,7 +117,7 @@ class RenderedResource:
     def read(
         cls, checks: check.Checks, path: str, value: JsonValue, late: JsonValue, *, late_path: str
     ) -> "RenderedResource":
-        """Read the JSON form, and beside it what is late."""
+        """Read the JSON form and the document of its late texts."""
         members = closed_object.ClosedObject(checks, path, value, _RESOURCE_FIELDS)
         timeouts = members.inner("timeouts", TIMEOUTS)
         seconds = {timeout: timeouts.integer(timeout, low=1, high=MAX_TIMEOUT_SECONDS) for timeout in TIMEOUTS}
@@ -143,13 +140,14 @@ class RenderedResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedChart:
-    """A chart of a release. Names are effective ones: those of its enabled direct subcharts, and its own for itself.
+    """A chart of a release.
 
-    `batches` say in which order they are installed; the last one has the chart's own name. An edge says of its first
-    name that it is installed before the second. `inputs` are what its parent gives it, and `outputs` what it gives its
-    parent. `notes` are for who installs it; only the root has them. `values` are those of all charts as the root has
-    them, where handlers have changed any; only the root has them, and else they follow from the chart and its source.
-    `sensitive` are JSON pointers into these values, to what schemas mark as secret.
+    Names are effective names: those of its enabled direct subcharts, and its own for the chart itself. `batches` is the
+    order of installation; the last batch has the chart's own name. The first name of an edge is installed before the
+    second. `inputs` are given by its parent, and `outputs` to its parent. `notes` are for the user who installs the
+    chart; only the root has them. `values` are those of all charts as the root has them, if handlers have changed any;
+    only the root has them, and otherwise they follow from the chart and its source. `sensitive` are JSON pointers into
+    these values, to those that schemas mark as secret.
     """
 
     name: str
@@ -165,7 +163,7 @@ class RenderedChart:
     sensitive: tuple[str, ...] = ()
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form, without what is late."""
+        """Return the JSON form, without the late texts' document."""
         given: JsonObject = {
             "name": self.name,
             "version": self.version,
@@ -178,14 +176,14 @@ class RenderedChart:
         return given if self.values is None else given | {"values": self.values}
 
     def late_as_json(self) -> JsonObject:
-        """Give the JSON form of what is late."""
+        """Return the JSON form of the late texts."""
         return without_defaults(inputs=self.late_inputs.as_json(), outputs=self.late_outputs.as_json())
 
     @classmethod
     def read(
         cls, checks: check.Checks, path: str, value: JsonValue, late: JsonValue = None, *, late_path: str = "late"
     ) -> "RenderedChart":
-        """Read the JSON form, and beside it what is late."""
+        """Read the JSON form and the document of its late texts."""
         members = closed_object.ClosedObject(checks, path, value, _CHART_FIELDS)
         beside = closed_object.ClosedObject(checks, late_path, late or {}, ("inputs", "outputs"))
         for member in _NEEDED_OF_CHART:
@@ -211,10 +209,10 @@ class RenderedChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedManifest:
-    """All resources of a release by their paths, with the plugs that they may use, and what the release gives out.
+    """All resources of a release by their paths, with the plugs that they may use, and the release's outputs.
 
-    `charts` are those that they come from, by their paths, parents before children; there are none without a chart.
-    With charts, `plugs` have the path of their chart before their names, and the release gives out what its root does.
+    `charts` are the resources' charts by path, parents before children; empty without a chart. With charts, plugs have
+    the path of their chart in front of their names, and the release's outputs are the root's.
     """
 
     plugs: Mapping[str, Plug] = field(default_factory=dict)
@@ -224,7 +222,7 @@ class RenderedManifest:
     charts: Mapping[str, RenderedChart] = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form of the manifest."""
+        """Return the JSON form of the manifest."""
         given: JsonObject = {
             "plugs": {plug: self.plugs[plug].as_json() for plug in self.plugs},
             "resources": {path: self.resources[path].as_json() for path in self.resources},
@@ -233,7 +231,7 @@ class RenderedManifest:
         return given | without_defaults(charts={path: self.charts[path].as_json() for path in self.charts})
 
     def late_as_json(self) -> JsonObject:
-        """Give the JSON form of what is late."""
+        """Return the JSON form of the late texts."""
         late = {path: resource.late for path, resource in self.resources.items()}
         charts = {path: chart.late_as_json() for path, chart in self.charts.items()}
         given: JsonObject = {
@@ -244,7 +242,7 @@ class RenderedManifest:
 
     @property
     def installed(self) -> Mapping[str, RenderedResource]:
-        """The resources that are a part of the release: all but hooks."""
+        """The resources that are part of the release: all but hooks."""
         return {path: resource for path, resource in self.resources.items() if resource.hook is None}
 
     @property
@@ -254,13 +252,13 @@ class RenderedManifest:
 
     @property
     def root(self) -> str:
-        """The path of the chart that has all others; empty without charts."""
+        """The path of the root chart; "" without charts."""
         return next((path for path in self.charts if "." not in path), "")
 
     def plugs_by_chart(self) -> Mapping[str, Mapping[str, Plug]]:
-        """Return the plugs that resources of a chart may use, by its path and their names in it.
+        """Return the plugs that resources of a chart may use, by the chart's path and the plug's name in the chart.
 
-        Without charts it is the empty path that has them; a chart without plugs is not there.
+        Without charts the path is ""; a chart without plugs is left out.
         """
         found: dict[str, dict[str, Plug]] = {}
         for path, plug in self.plugs.items():
@@ -303,7 +301,7 @@ class RenderedManifest:
 
 
 def values_of(manifest: JsonObject) -> JsonObject | None:
-    """Return the values of a manifest in its JSON form that handlers have changed; None where they have not."""
+    """Return the values that handlers have changed, from a manifest in its JSON form; None if there are none."""
     charts = manifest.get("charts")
     for path, chart in charts.items() if isinstance(charts, dict) else ():
         values = chart.get("values") if "." not in path and isinstance(chart, dict) else None
@@ -313,26 +311,26 @@ def values_of(manifest: JsonObject) -> JsonObject | None:
 
 
 def _parse_plug(path: str, text: str) -> str:
-    """Check the name of a plug, with or without the path of its chart before it."""
+    """Check the name of a plug, with or without the path of its chart in front."""
     chart, own = name.split_chart(text)
     try:
         if chart:
             name.parse_chart_path(path, chart)
         name.parse_name(path, own)
     except errors.InvalidField as error:
-        # The whole is shown: a part of it may be a part of a secret.
+        # The text is shown as a whole, so that masking finds each secret in it.
         why = f"{parse.show(text)} is not the name of a plug; write it as data, or as shop.store:data in a chart"
         raise errors.InvalidField.of(path, why) from error
     return text
 
 
 def parse_key(path: str, text: str) -> str:
-    """Check a concurrency key, of which the empty one is none."""
+    """Check a concurrency key; "" means none."""
     return parse.parse_text(path, text, max_bytes=MAX_KEY_BYTES, allow_empty=True)
 
 
 def _check_paths(checks: check.Checks, manifest: RenderedManifest) -> None:
-    """Refuse dependencies and names that lead to no resource, or to a hook, or from one."""
+    """Refuse dependencies and names that lead to no resource, to a hook, or from a hook."""
     hooked = manifest.hooks
     for path, resource in manifest.resources.items():
         at = parse.child("resources", path)

@@ -1,12 +1,12 @@
-"""What a name in an expression means that is evaluated late. Whichever comes first:
+"""The meaning of a name in an expression that is evaluated late. The first of these counts:
 
 1. a dependency, by its alias;
-2. a variable, or what every expression may name (`vars`, `release`, `each`);
+2. a variable, or a name that every expression may use (`vars`, `release`, `each`);
 3. a dependency, by the name of its resource;
-4. a dependency, by the `name` that its config has as a plain text. It works, and a warning names the alias.
+4. a dependency, by the `name` in its config if that is plain text. It works, and a warning names the alias.
 
-In a chart, `inputs` and `subcharts` are among what every expression may name. Which subchart is meant by `subcharts.X`
-is known before it is evaluated, so that whoever names one can be held to wait for it.
+In a chart every expression may also use `inputs` and `subcharts`. The subchart in `subcharts.X` is known before the
+evaluation, so the chart can be required to wait for it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,12 +19,15 @@ from tinkwell.core.value.document import JsonValue
 
 
 class Unknown(Exception):
-    """A name means nothing here, or more than one thing; the text says what to do."""
+    """A name has no meaning here, or more than one; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a name stands for: resources, or None for what needs no resource. `alias` is a better name for the same."""
+    """The meaning of a name: resources, or None if it needs no resource.
+
+    `alias` is a better name for the same resources.
+    """
 
     target: Target | None = None
     alias: str = ""
@@ -32,9 +35,9 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The names that a late text looks up; those in `optional` it can do without (`is defined`, `default`).
+    """The names that a late text uses; those in `optional` may be missing (`is defined`, `default`).
 
-    `subcharts` are those that it names.
+    `subcharts` are the subcharts that it names.
     """
 
     names: Collection[str]
@@ -44,9 +47,9 @@ class Roots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subcharts:
-    """The subcharts that texts may name: `awaited` have settled by then; `others` are there, and must not be named.
+    """The subcharts that texts may name: those in `awaited` are settled by then; those in `others` must not be named.
 
-    `explain` says of one of these why, and what is to be done.
+    `explain` returns why one of `others` must not be named, and what to do.
     """
 
     awaited: Collection[str] = ()
@@ -68,10 +71,11 @@ NO_SUBCHARTS = Subcharts()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The names of one document. `aliases` has the dependencies, and `config_names` the aliases by a config's name.
+    """The names of one document.
 
-    `by_resource` has what the name of a resource may mean here, and `others` all names of resources, of which
-    `others_hint` says why they mean nothing; `hooks` are among them. `subcharts` are those that `subcharts.X` may mean.
+    `aliases` has the dependencies, and `config_names` the aliases by the config's name. `by_resource` has the meaning
+    of each dependency's resource name, and `others` all other names of resources and hooks; `others_hint` says why
+    these have no meaning. `subcharts` are those that `subcharts.X` may mean.
     """
 
     aliases: Mapping[str, Target] = field(default_factory=dict)
@@ -84,7 +88,7 @@ class Scope:
     subcharts: Subcharts = NO_SUBCHARTS
 
     def find(self, root: str) -> Meaning:
-        """Say what a name means; raises `Unknown`."""
+        """Return the meaning of a name; raises `Unknown`."""
         if root in self.aliases:
             return Meaning(self.aliases[root])
         if root in self.known:
@@ -111,21 +115,21 @@ class Scope:
 
 
 class Meanings:
-    """Finds what the names in late texts mean. What is wrong is noted in the checks, what is unwise in `warnings`."""
+    """Finds the meanings of names in late texts. Faults are noted in the checks, and discouraged uses in `warnings`."""
 
     def __init__(self, checks: check.Checks) -> None:
         self.warnings: list[str] = []
         self._checks = checks
 
     def find(self, field: str, within: JsonValue, late: Mapping[str, Roots], scope: Scope) -> Late:
-        """Find what is meant in a document, of which `late` has the texts that are late by their JSON pointers."""
+        """Find the meanings of the names in a document; `late` has its late texts by their JSON pointers."""
         names: dict[str, Target] = {}
         for pointer, roots in late.items():
             path, text = name.locate(field, within, pointer)
-            assert isinstance(text, str)  # as whoever has evaluated the others says
+            assert isinstance(text, str)  # a late pointer leads to a text
             for root in sorted(roots.names):
                 if not self._checks.is_full:
-                    self._mean(path, root, scope, names, is_optional=root in roots.optional)
+                    self._note_meaning(path, root, scope, names, is_optional=root in roots.optional)
             for subchart in sorted(roots.subcharts):
                 try:
                     scope.subcharts.check(subchart)
@@ -133,8 +137,8 @@ class Meanings:
                     self._checks.refuse(path, str(unknown))
         return Late(pointers=tuple(late), names=names)
 
-    def _mean(self, path: str, root: str, scope: Scope, names: dict[str, Target], *, is_optional: bool) -> None:
-        """Note what a name in a late text means."""
+    def _note_meaning(self, path: str, root: str, scope: Scope, names: dict[str, Target], *, is_optional: bool) -> None:
+        """Note the meaning of a name in a late text."""
         try:
             meaning = scope.find(root)
         except Unknown as unknown:

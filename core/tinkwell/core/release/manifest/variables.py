@@ -1,7 +1,7 @@
-"""Variables of manifests: files of them and single ones, later ones over former ones.
+"""Variables of manifests: files of variables and single ones; later ones win.
 
-A file has any JSON values by name. Its texts may hold expressions, which see what came before the file; so files are
-evaluated one after another, by whoever can. A single variable is always text and never evaluated.
+A file has any JSON values by name. Its texts may hold expressions, which see the variables before the file; so the
+caller evaluates files one after another. A single variable is always text and never evaluated.
 """
 
 import re
@@ -20,16 +20,16 @@ _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Variables that were given together. Those of a file are merged into the former ones, others replace them."""
+    """Variables that were given together. Those of a file are merged into the earlier ones, others replace them."""
 
     values: JsonObject
     is_file: bool = True
 
 
 def parse_variable(text: str) -> Layer:
-    """Read what was given as `--var NAME=VALUE`; raises `errors.InvalidField`.
+    """Read the text of `--var NAME=VALUE`; raises `errors.InvalidField`.
 
-    One pair of double quotes around the value is taken off.
+    One pair of double quotes around the value is removed.
     """
     variable, equals, value = text.partition("=")
     if not equals:
@@ -53,9 +53,9 @@ def parse_file(field: str, value: JsonValue) -> Layer:
 
 
 def fold(layers: Iterable[Layer], evaluate: Callable[[JsonObject, JsonObject], JsonObject] | None = None) -> JsonObject:
-    """Merge all layers in order; `evaluate` is given a file's values, and the variables as they were before it.
+    """Merge all layers in order; `evaluate` gets a file's values, and the variables before the file.
 
-    Raises `errors.InvalidField` if it is too much in all.
+    Raises `errors.InvalidField` if the result exceeds a limit.
     """
     variables: JsonObject = {}
     for layer in layers:
@@ -68,7 +68,7 @@ def fold(layers: Iterable[Layer], evaluate: Callable[[JsonObject, JsonObject], J
 
 
 def merge(under: JsonObject, over: JsonObject) -> JsonObject:
-    """Merge two objects into a new one: objects member by member, while lists and all else of `over` replace."""
+    """Merge two objects into a new one: objects member by member; lists and other values of `over` replace."""
     merged = dict(under)
     for key, value in over.items():
         below = merged.get(key)

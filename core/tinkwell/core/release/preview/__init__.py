@@ -1,1 +1,1 @@
-"""What an operation would do, told before it is done: the document, how it is made, and what may be applied of it."""
+"""Plans that people read: the document of what an operation would do, how it is made, and how it is applied."""

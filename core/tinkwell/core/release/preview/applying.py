@@ -1,4 +1,4 @@
-"""Whether what is found when a plan is applied is still what it says: the planned actions, or fewer."""
+"""Checks, when a plan is applied, that the actions of each resource are the planned ones or fewer."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ _NOT_PLANNED = "which the plan does not have; make a new plan"
 
 
 def problem(nodes: Mapping[str, PreviewNode], path: str, actions: Sequence[PlannedAction]) -> str:
-    """Say why a resource is not to be acted on, whose `state` lists these actions now; empty where nothing is wrong.
+    """Return why a resource must not be changed, whose `state` lists these actions now; "" if it may be.
 
-    `nodes` are those of the plan by their paths. What is decided at run may list anything.
+    `nodes` are those of the plan by their paths. A resource that is decided at run may list any actions.
     """
     node = nodes.get(path)
     if node is not None and node.mark is Mark.OPEN:
@@ -33,7 +33,7 @@ def problem(nodes: Mapping[str, PreviewNode], path: str, actions: Sequence[Plann
 
 
 def is_problem(message: str) -> bool:
-    """Tell whether the message of a node is one of `problem`."""
+    """Return whether the message of a node was made by `problem`."""
     return _NOT_PLANNED in message
 
 

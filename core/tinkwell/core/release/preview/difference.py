@@ -1,4 +1,4 @@
-"""Where two documents differ, as JSON pointers with both values."""
+"""The differences of two documents, as JSON pointers with both values."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
@@ -13,7 +13,7 @@ _Parts: TypeAlias = tuple[str, ...]
 
 
 class Found(NamedTuple):
-    """A place that differs, and both values, of which one that is not there is an empty tuple."""
+    """A place that differs, with both values; a missing value is an empty tuple."""
 
     parts: _Parts
     before: tuple[JsonValue, ...]
@@ -21,9 +21,9 @@ class Found(NamedTuple):
 
 
 def differences(base: str, before: JsonValue, after: JsonValue) -> Iterator[Found]:
-    """Iterate over the places below `base` where two documents differ, in the order of the first one's keys.
+    """Yield the places below `base` where two documents differ, in the order of the first one's keys.
 
-    Lists of another length differ as a whole.
+    Lists of different lengths differ as a whole.
     """
     return _differing((base,), before, after)
 
@@ -31,8 +31,8 @@ def differences(base: str, before: JsonValue, after: JsonValue) -> Iterator[Foun
 def shown(found: Iterable[Found], *, hidden: Collection[_Parts], cover: str) -> tuple[Difference, ...]:
     """Return differences as a plan shows them, at most `MAX_DIFFERENCES`.
 
-    `hidden` are the places, below that of each document, whose values are replaced by `cover`, with all that is in
-    them. Of a value that is too long to be read its size is told.
+    `hidden` are places, relative to each document, whose values are replaced by `cover` as a whole. For a value that is
+    too long, its size is shown.
     """
     listed: list[Difference] = []
     for parts, before, after in found:
@@ -44,7 +44,7 @@ def shown(found: Iterable[Found], *, hidden: Collection[_Parts], cover: str) -> 
 
 
 def is_below(parts: _Parts, places: Collection[_Parts]) -> bool:
-    """Tell whether a place below a document is one of these, or in one of them."""
+    """Return whether a place is one of these, or within one of them."""
     own = parts[1:]
     return any(own[: len(place)] == place for place in places)
 
@@ -79,7 +79,7 @@ def _shown(parts: _Parts, side: tuple[JsonValue, ...], hidden: Collection[_Parts
 
 
 def _covered(at: _Parts, value: JsonValue, hidden: Collection[_Parts], cover: str) -> JsonValue:
-    """Return a value with what is hidden in it covered."""
+    """Return a value with its hidden parts replaced by `cover`."""
     if value is None or any(at[: len(place)] == place for place in hidden):
         return value if value is None else cover
     if not any(place[: len(at)] == at for place in hidden):

@@ -1,4 +1,4 @@
-"""From what was seen of the resources of a release to the document that tells what an operation would do."""
+"""Makes the document of what an operation would do, from the observed states of the resources."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,23 +15,22 @@ from tinkwell.core.secret.mask import MASK
 from tinkwell.core.value import document, pointer
 from tinkwell.core.value.document import JsonObject, JsonValue
 
-# How the message of a node begins that is not known before the operation runs.
+# The beginning of a node's message if the result is known only when the operation runs.
 DECIDED_AT_RUN = "decided at run"
-# The server takes no larger message than 4 MiB.
+# The server accepts no message above 4 MiB.
 MAX_RESULT_BYTES = 3 * 1024 * 1024
-_GONE = "it is not there any more"
+_GONE = "it no longer exists"
 _SHOWN_POINTERS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What is known of a resource once it was looked at.
+    """What is known of a resource after its state was asked for.
 
-    `former_type`, `former_config` and `former_state` are as stored, empty and None where there is nothing. `config` is
-    the one that is asked for now, None where it is not known yet, and `found` what a STALE answer says of the resource
-    as it is. `kept` says why a resource that goes is left in place, empty where it is not, and `moved_to` the node as
-    which it goes on. `message` says why a node has FAILED or was SKIPPED. `ignore` and `sensitive` are JSON pointers
-    into config and state.
+    `former_type`, `former_config` and `former_state` are the stored ones, "" and None if there are none. `config` is
+    the wanted one, None if it is not known yet, and `found` is the resource's state in a STALE answer. `kept` says why
+    a resource to remove is left in place, "" if it is not, and `moved_to` the node as which it goes on. `message` says
+    why a node has FAILED or was SKIPPED. `ignore` and `sensitive` are JSON pointers into config and state.
     """
 
     path: str
@@ -56,9 +55,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
-    """Makes nodes of a document. `is_drift`: what is there is compared with what was installed.
+    """Makes nodes of a document. `is_drift`: the resources are compared with the installed revision.
 
-    `last_batch` is that after which removals begin. `mask` and `mask_json` take secrets out of texts and values.
+    Removals begin after the batch `last_batch`. `mask` and `mask_json` remove secrets from texts and values.
     """
 
     is_drift: bool = False
@@ -67,7 +66,7 @@ class Maker:
     mask_json: Callable[[JsonValue], JsonValue] = lambda value: value
 
     def node(self, seen: Seen) -> PreviewNode:
-        """Say what would become of a resource."""
+        """Return what would happen to a resource."""
         node = self._removed(seen) if seen.task is NodeTask.REMOVE else self._installed(seen)
         return replace(node, reason=self.mask(node.reason)[:MAX_REASON])
 
@@ -136,32 +135,32 @@ def planned(call: Call, mask: Callable[[str], str]) -> PlannedAction:
 
 
 def fitting(preview: Preview) -> str:
-    """Return a document as JSON text that one report takes: where it is too long, without what nothing rests on.
+    """Return a document as JSON text that fits in one report; if it is too long, optional parts are left out.
 
-    Raises `errors.InvalidField` where even that is too long.
+    Raises `errors.InvalidField` if it is too long even then.
     """
     text = preview.dump()
     if len(text.encode()) <= MAX_RESULT_BYTES:
         return text
-    text = replace(preview, nodes=tuple(map(_bare, preview.nodes))).dump()
+    text = replace(preview, nodes=tuple(map(_without_details, preview.nodes))).dump()
     if (size := len(text.encode())) > MAX_RESULT_BYTES:
         why = f"has {size:,} bytes; at most {MAX_RESULT_BYTES:,} are allowed, so divide the release into several"
         raise errors.InvalidField.of("plan", why)
     return text
 
 
-def _bare(node: PreviewNode) -> PreviewNode:
-    """Return a node without its differences and what its actions say of themselves."""
+def _without_details(node: PreviewNode) -> PreviewNode:
+    """Return a node without its differences and the descriptions of its actions."""
     return replace(node, differences=(), actions=tuple(replace(action, description="") for action in node.actions))
 
 
 def digest_of(manifest: str) -> str:
-    """Return the digest of a manifest as JSON text, by which a plan knows it again; secrets are to be masked before."""
+    """Return the digest of a manifest, given as JSON text with masked secrets; a plan stores the digest."""
     return hashlib.sha256(manifest.encode()).hexdigest()
 
 
 def drift_of(nodes: Iterable[PreviewNode]) -> str:
-    """Return the digest of what has drifted, empty for nothing: which resources, how, and in which places."""
+    """Return the digest of the drift, "" for none: which resources differ, how, and at which places."""
     drifted: list[JsonValue] = [
         [
             node.path,
@@ -179,7 +178,7 @@ def _differences(seen: Seen) -> Iterator[Found]:
     if seen.former_config is not None and seen.config is not None:
         yield from difference.differences("config", seen.former_config, seen.config)
     if seen.former_state is not None and seen.found is not None:
-        # An image may say of what it found no more than what is wrong.
+        # An image may report only the wrong part of the state that it found.
         told = {key: value for key, value in seen.former_state.items() if key in seen.found}
         yield from difference.differences("state", told, seen.found)
 

@@ -7,11 +7,10 @@
          "reason": "", "revision": 0}, …],
      "hooks": [{"path": "nginx:migrate", "type": "acme/job:1", "event": "pre-upgrade"}]}
 
-`digest` is that of the manifest that was looked at, and the outer `revision` the one that the release is at, 0 for
-none. That of a node is the one which installed a resource last that is removed. `args` are null where the image has its
-own. `hooks` are those that would run, each once for each of its events. A difference has no `before` where there was
-nothing, and no `after` where there is nothing. The document of a drift has `drift`, too: the digest of what has
-drifted, empty for nothing. Secrets are masked in all of it.
+`digest` is the digest of the manifest, and the outer `revision` the release's current one, 0 for none. The `revision`
+of a removed resource's node is the one that installed the resource last. `args` are null if the image's own are used.
+`hooks` are those that would run, once for each of their events. A difference has no `before` or no `after` if there is
+no value. The document of a drift also has `drift`: the digest of the differences, "" for none. All secrets are masked.
 """
 
 import functools
@@ -30,7 +29,7 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 
 FORMAT = 1
 MAX_BYTES = 16 * 1024 * 1024
-# What is removed counts beside what is installed.
+# Removed resources count in addition to the installed ones.
 MAX_NODES = 2 * MAX_RESOURCES
 MAX_ACTIONS = 400
 MAX_ARGS = 10_000
@@ -48,21 +47,21 @@ _parse_text = functools.partial(parse.parse_text, max_bytes=64 * 1024, allow_emp
 
 
 class Mark(StrEnum):
-    """What would become of a resource, in one character."""
+    """What would happen to a resource, as one character."""
 
     SAME = "="
     CHANGE = "~"
     CREATE = "+"
-    # It is not known before the operation runs.
+    # Known only when the operation runs.
     OPEN = "?"
     REMOVE = "-"
-    # It is left in place, or it would fail.
+    # It is left in place, or would fail.
     ATTENTION = "!"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedAction:
-    """An action that `state` lists. An empty `image` is the resource's own; `args` None leaves the image's own."""
+    """An action that `state` lists. `image` is "" for the resource's own; `args` None means the image's own."""
 
     name: str
     description: str = ""
@@ -72,11 +71,11 @@ class PlannedAction:
 
     @property
     def identity(self) -> tuple[str, str, tuple[str, ...] | None]:
-        """What two actions are compared by."""
+        """The fields by which two actions are compared."""
         return self.name, self.image, self.args
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "name": self.name,
             "description": self.description,
@@ -88,14 +87,14 @@ class PlannedAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A place below `/config` or `/state` that differs, and both values as JSON text, None where there is none."""
+    """A place below `/config` or `/state` that differs, and both values as JSON text, None if there is none."""
 
     pointer: str
     before: str | None = None
     after: str | None = None
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         sides = (("before", self.before), ("after", self.after))
         known = {side: document.parse_json(side, text) for side, text in sides if text is not None}
         return {"pointer": self.pointer, **known}
@@ -103,7 +102,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewNode:
-    """What would become of one resource. `revision` is 0 but for what is removed."""
+    """What would happen to one resource. `revision` is 0 unless the resource is removed."""
 
     path: str
     type: str
@@ -116,11 +115,11 @@ class PreviewNode:
 
     @property
     def would_fail(self) -> bool:
-        """Whether it is known by now that the operation would fail there."""
+        """Whether it is already known that the operation would fail at this resource."""
         return self.mark is Mark.ATTENTION and self.status is not ResourceStatus.LEFT
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "path": self.path,
             "type": self.type,
@@ -135,22 +134,22 @@ class PreviewNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedHook:
-    """A hook that would run at an event, whatever else there is to do. `path` is that of the hook in its manifest."""
+    """A hook that would run at an event in any case. `path` is the hook's path in its manifest."""
 
     path: str
     type: str
     event: HookEvent
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {"path": self.path, "type": self.type, "event": self.event.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What an operation would do, and the hooks that would run.
+    """The changes that an operation would make, and the hooks that would run.
 
-    `drift` is None unless it tells how what is there differs from what was installed.
+    `drift` is None unless the document compares the resources with the installed revision.
     """
 
     digest: str
@@ -160,7 +159,7 @@ class Preview:
     drift: str | None = None
 
     def as_json(self) -> JsonObject:
-        """Give the JSON form."""
+        """Return the JSON form."""
         given: JsonObject = {
             "format": FORMAT,
             "digest": self.digest,

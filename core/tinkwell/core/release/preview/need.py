@@ -1,8 +1,8 @@
-"""What a resource needs of others before it can be looked at, and why.
+"""Which other resources must be looked at before a resource, and why.
 
-A resource comes after those that it depends on. A text of its config that names `subcharts` or `inputs` needs what
-these come from, too: the outputs of a chart are evaluated together, from all resources that they name, and so are the
-inputs. What else holds a chart back, its batch for instance, says when something is done, and not what it is.
+A resource needs those that it depends on. A text of its config that names `subcharts` or `inputs` also needs the
+sources of these: all outputs of a chart are evaluated together, from all resources that they name, and so are the
+inputs. Other waiting, for a batch for instance, only affects the time of an installation and not its result.
 """
 
 import re
@@ -15,7 +15,7 @@ from tinkwell.core.release.manifest.late import Late, named_subcharts, names_inp
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.value.document import JsonObject
 
-# By the path of each resource those that it needs, each with the reason, such as "config.url needs bar.outputs.url".
+# By path of a resource: the resources that it needs, with the reason, such as "config.url needs bar.outputs.url".
 Needs: TypeAlias = Mapping[str, Mapping[str, str]]
 
 _INPUT = re.compile(r"inputs\s*+\.\s*+(\w+)")
@@ -28,14 +28,12 @@ class _Side(StrEnum):
 
 
 class _Wire(NamedTuple):
-    """The inputs or the outputs of a chart."""
-
     chart: str
     side: _Side
 
 
 def needs(manifest: RenderedManifest) -> Needs:
-    """Say of each resource of a manifest which others it needs, each with the first reason that there is."""
+    """Return for each resource of a manifest the resources that it needs, each with the first reason."""
     wires = _Wires(manifest)
     return {path: _of_resource(manifest, path, wires) for path in manifest.installed}
 
@@ -57,14 +55,14 @@ def _of_resource(manifest: RenderedManifest, path: str, wires: "_Wires") -> Mapp
 
 
 class _Wires:
-    """What the inputs and outputs of charts come from."""
+    """Finds the sources of the inputs and outputs of charts."""
 
     def __init__(self, manifest: RenderedManifest) -> None:
         self._manifest = manifest
         self._known: dict[_Wire, tuple[str, ...]] = {}
 
     def sources(self, wanted: _Wire) -> tuple[str, ...]:
-        """Return the resources that a wire comes from; a long row of charts is no deep row of calls."""
+        """Return the resources that a wire comes from; it uses no recursion, so long chains of charts are safe."""
         waiting, seen = [wanted], {wanted}
         while waiting:
             wire = waiting[-1]
@@ -87,7 +85,7 @@ class _Wires:
                 yield before
 
     def _written(self, wire: _Wire) -> tuple[str, JsonObject, Late]:
-        """Return the chart in which a wire is written, the document, and what is late in that."""
+        """Return the chart whose files have the wire's expressions, the document, and its late texts."""
         chart = self._manifest.charts[wire.chart]
         if wire.side is _Side.OUTPUTS:
             return wire.chart, chart.outputs, chart.late_outputs
@@ -95,13 +93,13 @@ class _Wires:
 
 
 def _texts(field: str, document: JsonObject, late: Late) -> Iterable[tuple[str, str]]:
-    """Return the late texts of a document with the paths of their fields."""
+    """Yield the late texts of a document with the paths of their fields."""
     found = (name.locate(field, document, pointer) for pointer in late.pointers)
     return [(at, text) for at, text in found if isinstance(text, str)]
 
 
 def _named(manifest: RenderedManifest, chart: str, text: str) -> Iterator[tuple[_Wire, str]]:
-    """Iterate over the wires that a late text in a chart names, each with what people call it."""
+    """Yield the wires that a late text in a chart names, each with its name for messages."""
     if not manifest.charts:
         return
     if names_inputs(text):
@@ -112,9 +110,9 @@ def _named(manifest: RenderedManifest, chart: str, text: str) -> Iterator[tuple[
 
 
 def _output(text: str, child: str) -> str:
-    """Return the output of a subchart that a text names, with a dot before it; empty where it names none.
+    """Return the output of a subchart that a text names, with a dot in front; "" if it names none.
 
-    It is looked for in each line once, behind the first place that names the subchart.
+    Each line is searched once, after the first place that names the subchart.
     """
     behind = (line.partition(child)[2] for line in text.split("\n"))
     return next(filter(None, (_member(_OUTPUT, each) for each in behind)), "")

@@ -1,8 +1,8 @@
-"""The plan of an operation that only looks: the resources of another plan, in its order, with less to wait for.
+"""The plan of an operation that only looks: the resources of another plan, in its order, with fewer prerequisites.
 
-What is there is looked at as soon as it can be: a resource comes after those that it needs, as `need` says. There are
-neither charts nor gates, since nothing is brought about in turn, and nothing waits for the resources that would be
-removed, which are not looked at.
+Each resource is looked at as early as possible: after the resources that it needs, as `need` says. There are no charts
+and no gates, because nothing is installed in turn. Resources that would be removed are not looked at, and nothing waits
+for them.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tinkwell.core.release.preview.need import Needs
 
 
 def looking(plan: Plan, needs: Needs) -> Plan:
-    """Return the plan that looks at what another one would do."""
+    """Return the plan that looks at the resources of another plan."""
     before: set[str] = set()
     nodes = []
     for node in plan.resources:
@@ -25,9 +25,9 @@ def looking(plan: Plan, needs: Needs) -> Plan:
 
 
 def last_batch(plan: Plan, manifest: RenderedManifest | None) -> int:
-    """Return the number of the last batch that would be installed, after which removals begin; 0 where there is none.
+    """Return the number of the last batch that would be installed, after which removals begin; 0 if there is none.
 
-    With charts it is that of the root.
+    With charts it is the root's batch.
     """
     if manifest is not None and manifest.charts:
         return len(next(iter(manifest.charts.values())).batches)

@@ -1,4 +1,4 @@
-"""What a plan comes to, in one sentence."""
+"""The summary of a plan in one sentence."""
 
 from collections import Counter
 
@@ -13,17 +13,20 @@ _COUNTED = (
 
 
 def has_changes(preview: Preview) -> bool:
-    """Tell whether the operation would do anything, or may: a hook runs; what is left in place is no change."""
+    """Return whether the operation would or may change anything.
+
+    A hook that runs is a change, a resource left in place is not.
+    """
     return bool(preview.hooks) or any(mark in {node.mark for node in preview.nodes} for mark, _ in _COUNTED)
 
 
 def count_failing(preview: Preview) -> int:
-    """Return of how many resources it is known by now that the operation would fail there."""
+    """Return the number of resources at which the operation would certainly fail."""
     return sum(node.would_fail for node in preview.nodes)
 
 
 def sentence(preview: Preview) -> str:
-    """Say what would be done: `1 to change, 1 to create, 1 to remove, 1 decided at run, 2 hooks.`"""
+    """Return what would be done: `1 to change, 1 to create, 1 to remove, 1 decided at run, 2 hooks.`"""
     counts = Counter(node.mark for node in preview.nodes)
     parts = [f"{counts[mark]} {what}" for mark, what in _COUNTED if counts[mark]]
     if preview.hooks:

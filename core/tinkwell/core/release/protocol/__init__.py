@@ -1,1 +1,1 @@
-"""What is said to resource images, and what they may answer."""
+"""The requests to resource images, and their answers."""

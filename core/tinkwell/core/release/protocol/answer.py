@@ -1,9 +1,9 @@
-"""What resource images answer on their standard output: exactly one JSON document, whose objects are closed.
+"""The answers of resource images on their standard output: exactly one JSON document, whose objects are closed.
 
     init   {"state_action": COMMAND, "config_schema": {}?, "plugs": {NAME: PLUG}?, "tinkwell": EXTENSION?}
     state  {"status": "VALID", "state": {}}  |  {"status": "STALE", "staleState": {}?, "actions": [ACTION, …]}
 
-Images are written by others, so every mistake is told by its rule, with the beginning of what was answered.
+Images have other authors, so an error names each broken rule and shows the beginning of the answer.
 """
 
 import functools
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class WrongAnswer(Exception):
-    """An answer breaks the protocol: `call` is `init` or `state`, `problems` say which rules are broken."""
+    """An answer breaks the protocol: `call` is `init` or `state`, `problems` name the broken rules."""
 
     def __init__(self, call: str, problems: tuple[str, ...], answer: bytes) -> None:
         self.call = call
@@ -60,7 +60,7 @@ class WrongAnswer(Exception):
         super().__init__(self.tell())
 
     def tell(self, mask: Callable[[str], str] = str) -> str:
-        """Say what is wrong, and how the answer begins. It is masked as a whole before it is cut."""
+        """Return the problems and the beginning of the answer. The answer is masked before it is cut."""
         shown = mask(self.answer.decode(errors="replace")).strip().encode()
         problems = "; ".join(self.problems)
         if not shown:
@@ -71,7 +71,7 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of a container. An empty `image` is the resource's own; `args` None leaves the image's own."""
+    """One call of a container. `image` is "" for the resource's own; `args` None means the image's own."""
 
     name: str
     description: str = ""
@@ -82,7 +82,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlugRequest:
-    """A plug that an image wants, and where in its containers; without an optional one it does as well."""
+    """A plug that an image asks for, and its path in the containers; the image also works without an optional one."""
 
     name: str
     container_path: str
@@ -92,7 +92,7 @@ class PlugRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often an action is tried in all, how long after, and for which exit codes; none means for any."""
+    """How often an action is tried in all, the delay, and the exit codes that are retried; no codes mean any."""
 
     attempts: int = 1
     delay_seconds: int = retry.DEFAULT_DELAY_SECONDS
@@ -101,9 +101,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """What only images that know us answer. `poll_seconds` None: whether it is ready is asked once.
+    """The part of an answer that only images for Tinkwell have.
 
-    `sensitive` are JSON pointers into config and state. `read_only_state`: to ask for the state changes nothing.
+    `poll_seconds` None: readiness is asked once. `sensitive` are JSON pointers into config and state.
+    `read_only_state`: asking for the state changes nothing.
     """
 
     destroy: Call | None = None
@@ -117,7 +118,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitAnswer:
-    """The answer of `init`; `document` is it as it was, which `parse_init` takes again. The schema is not checked."""
+    """The answer of `init`; `document` is its JSON, which `parse_init` accepts again. The schema is not checked yet."""
 
     state: Call
     config_schema: JsonObject | None = None
@@ -128,14 +129,14 @@ class InitAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Valid:
-    """The resource is as its config asks for."""
+    """The resource matches its config."""
 
     state: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """The actions make the resource what its config asks for; `state` is None where it does not exist."""
+    """The actions make the resource match its config; `state` is None if the resource does not exist."""
 
     state: JsonObject | None
     actions: tuple[Call, ...]
@@ -166,7 +167,7 @@ def _parse(call: str, answer: bytes, read: Callable[[check.Checks, JsonObject], 
 
 
 def _no_document(violation: errors.Violation) -> str:
-    """Say why the whole answer is none."""
+    """Return why the whole answer is invalid."""
     description = violation.description.replace("Extra data (not JSON)", "something follows the JSON document")
     return f"its standard output must be one JSON object: {description}"
 
@@ -274,7 +275,7 @@ def _read_action(members: closed_object.ClosedObject) -> Call:
 
 
 def _own_call(members: closed_object.ClosedObject, call: str, *, differs: bool) -> Call:
-    """Read a call of the resource itself, which must differ from that of `init`: the type without arguments."""
+    """Read a call of the resource's own image, which must differ from `init`: the image without arguments."""
     found = _read_call(members, call)
     if differs and members.is_object and not (found.image or found.entrypoint or found.args):
         members.checks.refuse(members.field, "must set image, entrypoint or args; else it would be the call of init")
@@ -282,7 +283,7 @@ def _own_call(members: closed_object.ClosedObject, call: str, *, differs: bool) 
 
 
 def _read_call(members: closed_object.ClosedObject, call: str, *, description: str = "") -> Call:
-    """Read what to run. No arguments are the image's own, as they are for Docker."""
+    """Read a call. Without arguments the image's own are used, as in Docker."""
     args = members.texts("args", _parse_arg, most=MAX_ARGS)
     return Call(
         name=call,
@@ -299,7 +300,7 @@ def _parse_arg(path: str, text: str) -> str:
 
 
 def _parse_action_name(path: str, text: str) -> str:
-    """Check the name of an action, which may stand in the names of files."""
+    """Check the name of an action, which may become part of file names."""
     _text(path, text)
     if "/" in text or "\\" in text or text.startswith("."):
         raise errors.InvalidField.of(path, f"{parse.show(text)} is like a path; leave out slashes, and dots in front")
@@ -307,7 +308,7 @@ def _parse_action_name(path: str, text: str) -> str:
 
 
 def _parse_container_path(path: str, text: str) -> str:
-    """Check where a plug is mounted; it comes back in its shortest form."""
+    """Check the path at which a plug is mounted, and return it in its shortest form."""
     _text(path, text)
     found = "/" + posixpath.normpath(text).strip("/")
     if not text.startswith("/") or ".." in text.split("/") or found == "/":

@@ -1,4 +1,4 @@
-"""Where something that was found differs from what was wanted, by paths: messages show no values."""
+"""The paths at which a found value differs from the wanted one; messages show no values."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ from tinkwell.core.value.document import JsonValue
 
 
 def difference(desired: JsonValue, found: JsonValue) -> list[str]:
-    """Return the paths of what differs, such as `disks[0].size`; the empty path is the whole.
+    """Return the paths of differences, such as `disks[0].size`; "" is the whole value.
 
-    What was found beside what was wanted does not count, except in lists: those of another length differ as a whole.
+    Additional members that were found are ignored. Lists of different lengths differ as a whole.
     """
     return list(_differing("", desired, found))
 
@@ -27,6 +27,6 @@ def _differing(path: str, desired: JsonValue, found: JsonValue) -> Iterator[str]
             for index, (wanted, there) in enumerate(zip(desired, found, strict=True)):
                 yield from _differing(parse.child(path, index), wanted, there)
         case _:
-            # To Python true is 1.
+            # In Python True equals 1.
             if isinstance(desired, bool) is not isinstance(found, bool) or desired != found:
                 yield path

@@ -1,4 +1,4 @@
-"""Which plugs a resource gets: what the manifest lets it have of what its image asks for."""
+"""Which plugs a resource gets: those that its image asks for and the manifest allows."""
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +15,7 @@ from tinkwell.core.value import check, parse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A plug that a resource gets, and where; it may write there only if both manifest and image say so."""
+    """A plug that a resource gets, and its path; it is writable only if both manifest and image say so."""
 
     name: str
     container_path: str
@@ -24,7 +24,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What a resource gets, and sentences about the optional plugs that it does not get."""
+    """The plugs that a resource gets, and sentences about the optional plugs that it does not get."""
 
     grants: tuple[Grant, ...]
     warnings: tuple[str, ...] = ()
@@ -32,21 +32,21 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may use a plug: the resources whose name or type begins with a match; all, if there are no patterns."""
+    """Who may use a plug: resources whose name or type begins with a match of a pattern; all, without patterns."""
 
     names: tuple[Pattern, ...]
     types: tuple[Pattern, ...]
 
     @classmethod
     def compile(cls, checks: check.Checks, path: str, plug: Plug) -> "Access":
-        """Compile the patterns of a plug; what is wrong is noted."""
+        """Compile the patterns of a plug; faults are noted."""
         return cls(
             _compile(checks, f"{path}.resource_names", plug.resource_names),
             _compile(checks, f"{path}.resource_types", plug.resource_types),
         )
 
     def allows(self, path: str, image_type: str) -> bool:
-        """Tell whether a resource may use the plug. One that `for_each` made is known by its path and its name."""
+        """Return whether a resource may use the plug. One that `for_each` made matches by its path or its name."""
         if not self.names and not self.types:
             return True
         names = {path, name.split_path(path)[0]}
@@ -59,14 +59,14 @@ class Plugs:
     """The plugs of a manifest."""
 
     def __init__(self, plugs: Mapping[str, Plug]) -> None:
-        """Compile all patterns; raises `errors.InvalidField` with those that are wrong."""
+        """Compile all patterns; raises `errors.InvalidField` with the faulty ones."""
         checks = check.Checks()
         self._plugs = plugs
         self._access = {plug: Access.compile(checks, parse.child("plugs", plug), plugs[plug]) for plug in plugs}
         checks.finish()
 
     def grant(self, path: str, image_type: str, requests: Iterable[PlugRequest]) -> Granted:
-        """Say what a resource gets; raises `errors.InvalidField` for each plug that it needs and cannot have."""
+        """Return what a resource gets; raises `errors.InvalidField` for each required plug that it cannot have."""
         checks = check.Checks()
         grants: list[Grant] = []
         warnings: list[str] = []
@@ -94,7 +94,7 @@ class Plugs:
         return ""
 
     def _remedy(self, plug: str) -> str:
-        """Say how to write a plug that the manifest does not have."""
+        """Return how to write a plug that the manifest does not have."""
         if plug in self._plugs:
             return ""
         near = difflib.get_close_matches(plug, self._plugs, n=1)
@@ -103,9 +103,10 @@ class Plugs:
 
 
 def grants_for(image: str, image_type: str, grants: Collection[Grant]) -> tuple[Grant, ...]:
-    """Return the plugs that a container gets: all of the resource's for its own image, none for a foreign one.
+    """Return the plugs that a container gets: all of the resource's for its own image, none for another image.
 
-    A call has no place to name plugs, so what was granted to a type stays with its image. An empty `image` is its own.
+    A call cannot name plugs, so plugs that were granted to a type stay with its image. An `image` of "" is the
+    resource's own.
     """
     return tuple(grants) if image in ("", image_type) else ()
 

@@ -1,12 +1,12 @@
-"""What a resource's image is told on its standard input: one JSON object, and then the end of the file.
+"""The requests to a resource's image on its standard input: one JSON object, and then the end of the file.
 
-    init      name, type, version, verbose, workspace, protocol, release, operation_id; chart_path for one of a chart
+    init      name, type, version, verbose, workspace, protocol, release, operation_id; chart_path in a chart
     state     the same and config
     action    the same, config and staleState, which is {} for a resource that does not exist
     destroy   the same, config and state
 
-`version` is the one of Deployster whose protocol this is. What Deployster does not send has names of its own, so that
-its images run unchanged; images that know `protocol` may answer more.
+`version` is the version of Deployster with this protocol. Members that Deployster does not send have new names, so that
+Deployster's images run unchanged; images that read `protocol` may answer more.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ PROTOCOL = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls, and for which resource: `name` is its path, and `chart_path` that of its chart, if it has one.
+    """The resource that a call is for: `name` is its path, and `chart_path` the path of its chart, if it has one.
 
     `workspace` is a folder that the image sees.
     """
@@ -34,19 +34,19 @@ class Caller:
     verbose: bool = False
 
     def init(self) -> bytes:
-        """Ask what the image needs, and how to ask for the state."""
+        """Return the request for the image's needs, and for the command that asks for the state."""
         return self._document()
 
     def state(self, config: Mapping[str, object]) -> bytes:
-        """Ask for the state."""
+        """Return the request for the state."""
         return self._document(config=config)
 
     def action(self, config: Mapping[str, object], stale_state: Mapping[str, object] | None) -> bytes:
-        """Ask to act upon a state, None where there is none."""
+        """Return the request for an action; `stale_state` is None if the resource does not exist."""
         return self._document(config=config, staleState=stale_state or {})
 
     def destroy(self, config: Mapping[str, object], state: Mapping[str, object] | None) -> bytes:
-        """Ask to remove the resource, which was seen last in a state, None where it never was."""
+        """Return the request to remove the resource; `state` is its last known state, None if there is none."""
         return self._document(config=config, state=state or {})
 
     def _document(self, **more: object) -> bytes:

@@ -1,8 +1,8 @@
-"""JSON Schemas and regular expressions of strangers, checked by jsonschema-rs, which only this module imports.
+"""JSON Schemas and regular expressions of untrusted authors, checked by jsonschema-rs.
 
-Regular expressions are matched in linear time, references lead nowhere outside a schema, and no message shows a value.
-What remains is that a small schema can refer to itself so often that checking takes for ever, or all memory: whoever
-checks a schema from an image does that in a process that has limits.
+Only this module imports jsonschema-rs. Regular expressions are matched in linear time, references never leave a schema,
+and no message shows a value. One danger remains: a small schema can refer to itself so often that a check takes too
+much time or memory. So a schema from an image is checked in a process with limits.
 """
 
 import functools
@@ -19,7 +19,7 @@ from tinkwell.core.value import parse
 from tinkwell.core.value.document import MAX_VIOLATIONS, JsonObject, JsonValue
 
 MAX_MESSAGE_CHARACTERS = 300
-# What a regular expression may take in memory once it is compiled, in bytes.
+# The memory of a compiled regular expression, in bytes.
 MAX_PATTERN_SIZE = 256 * 1024
 
 _SHOWN_VALUE = "the value"
@@ -27,11 +27,11 @@ _LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_PATTERN_SIZE, dfa_size_limit
 
 
 class WrongSchema(Exception):
-    """It is no JSON Schema; the text says where and why."""
+    """The value is not a JSON Schema; the text says where and why."""
 
 
 class Draft(StrEnum):
-    """What a schema follows that does not say so itself."""
+    """The draft for a schema that names none."""
 
     FOUR = "4"
     SEVEN = "7"
@@ -51,7 +51,7 @@ class Schema:
 
     @classmethod
     def compile(cls, schema: JsonObject, *, draft: Draft = Draft.FOUR) -> "Schema":
-        """Compile a schema, which is of this draft if it names none; raises `WrongSchema`."""
+        """Compile a schema; `draft` counts if the schema names none. Raises `WrongSchema`."""
         build = jsonschema_rs.validator_for if "$schema" in schema else _BUILD[draft]
         try:
             validator = build(
@@ -62,7 +62,7 @@ class Schema:
         return cls(validator)
 
     def check(self, path: str, value: JsonValue) -> None:
-        """Raise `errors.InvalidField` with the paths of what does not match, such as `web.config.a.b[0]`."""
+        """Raise `errors.InvalidField` with the paths of values that do not match, such as `web.config.a.b[0]`."""
         if not self._validator.is_valid(value):
             found = itertools.islice(self._validator.iter_errors(value), MAX_VIOLATIONS)
             raise errors.InvalidField(
@@ -70,33 +70,33 @@ class Schema:
             )
 
     def write_only(self, value: JsonValue) -> tuple[str, ...]:
-        """Return the JSON pointers of what is marked as `writeOnly` in a value that matches, in order."""
+        """Return the JSON pointers of the parts of a matching value that are marked as `writeOnly`, in order."""
         found = self._validator.evaluate(value).annotations()
         return tuple(sorted({each["instanceLocation"] for each in found if _is_write_only(each["annotations"])}))
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression that is looked for at the beginning of a text."""
+    """A regular expression that must match at the beginning of a text."""
 
     _validator: jsonschema_rs.Validator
 
     @classmethod
     def compile(cls, path: str, text: str) -> "Pattern":
-        """Compile a regular expression, as ECMAScript has them; raises `errors.InvalidField`."""
+        """Compile a regular expression in the syntax of ECMAScript; raises `errors.InvalidField`."""
         try:
-            # On its own first, so that its brackets cannot close the one around it.
+            # First by itself, so that its brackets cannot close the brackets that are put around it.
             _compile_pattern(text)
             return cls(_compile_pattern(f"^(?:{text})"))
         except ValueError as error:
             description = (
-                f"{parse.show(text)} is no regular expression that can be matched in linear time; "
-                "leave out back references and looking around, and whatever is not of ECMAScript"
+                f"{parse.show(text)} is not a regular expression that can be matched in linear time; "
+                "leave out back references and look-arounds, and use the syntax of ECMAScript"
             )
             raise errors.InvalidField.of(path, description) from error
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text begins with a match."""
+        """Return whether a text begins with a match."""
         return self._validator.is_valid(text)
 
 

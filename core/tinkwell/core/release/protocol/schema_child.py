@@ -1,7 +1,4 @@
-"""What a child process does for who checks schemas of strangers. It runs in the child alone.
-
-It compiles a schema, and checks a document against it.
-"""
+"""Compiles a schema and checks a document against it. It runs only in a child process, which has limits."""
 
 from collections.abc import Callable
 from typing import cast
@@ -14,9 +11,9 @@ from tinkwell.core.value.document import JsonObject
 def handle(request: object, begin: Callable[[str], None]) -> object:
     """Answer `{"path", "schema", "config"}` with `{"wrong_schema": why, "problems": [[path, description], …]}`.
 
-    `wrong_schema` is empty for a schema that is one. A config of null is not checked, only the schema. A `draft` is
-    that of a schema which names none. With `"write_only": true` the answer has under this name the JSON pointers into
-    the config of what is marked so; none where there are problems.
+    `wrong_schema` is "" for a valid schema. With a config of null only the schema is checked. `draft` counts for a
+    schema that names none. With `"write_only": true` the answer has a member `write_only`: the JSON pointers into the
+    config of the parts that are marked so; empty if there are problems.
     """
     given = cast(JsonObject, request)
     path = cast(str, given["path"])

@@ -1,5 +1,5 @@
-"""How releases and their operations change: the rules that the server judges by.
+"""The rules by which the server changes releases and their operations.
 
-`operation` has what begins and takes an operation, `submission` what its plan changes, `progress` what is reported
-about it, `ending` what ends it. `row` has what the rules need of what is stored, and `change` what they answer.
+`operation` begins and takes an operation, `submission` accepts its plan, `progress` its reports, and `ending` ends it.
+`row` has the stored fields that the rules need, and `change` their results.
 """

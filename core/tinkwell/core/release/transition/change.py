@@ -1,6 +1,6 @@
-"""What the rules answer: changes, in the order in which they must be written, since most become events.
+"""The results of the rules: changes, in the order in which they must be written, because most become events.
 
-No changes at all mean that what was asked has happened before.
+An empty result means that the request has been carried out before.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tinkwell.core.release.transition.row import OperationRow, ReleaseRow
 
 @dataclass(frozen=True, slots=True)
 class WriteRelease:
-    """The release has these values from now on; `is_deleted` sets the time of its deletion.
+    """The release gets these values; `is_deleted` sets the time of its deletion.
 
     A release may be written twice, and becomes an event each time.
     """
@@ -25,7 +25,7 @@ class WriteRelease:
 
 @dataclass(frozen=True, slots=True)
 class AddRevision:
-    """A revision is born, PENDING, with the documents of the submission; the operation is its `operation_id`."""
+    """A new revision, PENDING, with the documents of the submission; the operation is its `operation_id`."""
 
     revision: int
     rollback_of: int = 0
@@ -33,7 +33,7 @@ class AddRevision:
 
 @dataclass(frozen=True, slots=True)
 class MoveRevision:
-    """A revision is in this state from now on."""
+    """A revision enters this state."""
 
     revision: int
     state: RevisionState
@@ -43,7 +43,7 @@ class MoveRevision:
 class AddOperation:
     """Another operation of the same release begins, PENDING.
 
-    With `is_held` the hold of the operation that ends goes on to it, so that its owner takes it next.
+    With `is_held` it gets the hold of the operation that ends, so that the same owner takes it next.
     """
 
     row: OperationRow
@@ -52,9 +52,10 @@ class AddOperation:
 
 @dataclass(frozen=True, slots=True)
 class WriteOperation:
-    """The operation has these values from now on. RUNNING sets `started_at`, a final state `finished_at`.
+    """The operation gets these values. RUNNING sets `started_at`, a final state `finished_at`.
 
-    All but `options`, `former_state`, `rollback_of`, `follows` and `remaining_seconds` may differ from what is stored.
+    All fields except `options`, `former_state`, `rollback_of`, `follows` and `remaining_seconds` may differ from the
+    stored ones.
     """
 
     row: OperationRow
@@ -62,12 +63,12 @@ class WriteOperation:
 
 @dataclass(frozen=True, slots=True)
 class TakeHold:
-    """The operation is held under the reporter's lease from now on, whoever held it before."""
+    """The operation is held under the reporter's lease from now on, whatever lease held it before."""
 
 
 @dataclass(frozen=True, slots=True)
 class LetGo:
-    """The operation is held by nobody any more."""
+    """No lease holds the operation any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class AddNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveNode:
-    """A node is in this state from now on. INSTALLING and REMOVING set `started_at`, a final state `finished_at`."""
+    """A node enters this state. INSTALLING and REMOVING set `started_at`, a final state `finished_at`."""
 
     path: str
     state: NodeState
@@ -96,7 +97,7 @@ class AddStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveStep:
-    """A step is in this state from now on. RUNNING sets `started_at`, a final state `finished_at`."""
+    """A step enters this state. RUNNING sets `started_at`, a final state `finished_at`."""
 
     path: str
     ordinal: int
@@ -108,7 +109,7 @@ class MoveStep:
 
 @dataclass(frozen=True, slots=True)
 class StoreResource:
-    """What is known of a resource; None in the report, and a `revision` of None, leave what is stored."""
+    """The new knowledge about a resource; None in the report, and a `revision` of None, keep the stored value."""
 
     report: ResourceReport
     revision: int | None = None
@@ -116,28 +117,28 @@ class StoreResource:
 
 @dataclass(frozen=True, slots=True)
 class HearSecrets:
-    """What a report says of a resource is secret; of the resource itself nothing is stored."""
+    """A report names secrets of a resource; of the resource itself nothing is stored."""
 
     report: ResourceReport
 
 
 @dataclass(frozen=True, slots=True)
 class StoreResult:
-    """The operation has come to this, JSON text."""
+    """The operation has this result, JSON text."""
 
     result: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DropResource:
-    """A resource is no more."""
+    """A resource no longer exists."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoreEmitted:
-    """What was emitted is kept, in the place of what is stored of the same event and chart; what is the same stays."""
+    """The result of an event replaces the stored result of the same event and chart; equal results change nothing."""
 
     report: LifecycleReport
 

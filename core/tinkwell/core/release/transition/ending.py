@@ -1,4 +1,4 @@
-"""What the end of an operation changes, whoever brings it about.
+"""What the end of an operation changes, whoever causes it.
 
     how it ends               had no plan            had one                       an uninstallation that had one
     SUCCEEDED                 refused                release DEPLOYED              release UNINSTALLED, and deleted
@@ -7,14 +7,15 @@
     FAILED, TIMEOUT,          release goes back,     release FAILED                release FAILED
     CANCELLED                 no revision            a PENDING revision FAILED     its revision stays
 
-A TEST or a PLAN leaves its release and the revisions as they are, however it ends; but a plan of what is installed says
-at its success how that has drifted, until an operation that succeeds brings all of it about again.
+A TEST or a PLAN leaves its release and the revisions as they are, however it ends. Only a successful plan of the
+installed revision stores the drift that it found. A successful operation that installs everything again clears it.
 
-What is not final ends with it: PENDING nodes are SKIPPED, begun ones FAILED, PENDING steps CANCELLED, running ones
-CANCELLED, or TIMEOUT with the operation. An atomic operation that had a plan and did not succeed is followed by another
-one, which has its own time: a rollback to the DEPLOYED revision, or an uninstallation where there is none.
+Unfinished nodes and steps end with the operation: PENDING nodes are SKIPPED, begun ones FAILED, PENDING steps are
+CANCELLED, running ones CANCELLED, or TIMEOUT with the operation. An atomic operation that had a plan and did not
+succeed is followed by another one, with its own deadline: a rollback to the DEPLOYED revision, or an uninstallation if
+there is none.
 
-Whoever calls these has locked the release's row and the operation's.
+The caller has locked the release's row and the operation's.
 """
 
 import uuid
@@ -45,9 +46,9 @@ from tinkwell.core.release.transition.row import NodeRow, OperationRow, ReleaseR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftover:
-    """What the end of an operation changes beside itself.
+    """The rows that the end of an operation changes besides its own.
 
-    `revision` is the operation's, None where it has none. `nodes` and `steps` are all that are not final.
+    `revision` is the operation's, None if it has none. `nodes` and `steps` are all unfinished ones.
     """
 
     release: ReleaseRow
@@ -57,10 +58,10 @@ class Leftover:
 
 
 def finish(operation: OperationRow, leftover: Leftover, finished: FinishReport) -> Changes:
-    """Say what its owner's report that an operation has ended changes; `progress.report` uses it.
+    """Return what the owner's report of the end changes; `progress.report` uses it.
 
-    Raises `errors.InvalidField` for an end that nobody reports or that has no cause, and `errors.IllegalTransition`
-    where an action still runs, or an end is told that has not come.
+    Raises `errors.InvalidField` for an end that cannot be reported or that lacks a cause, and
+    `errors.IllegalTransition` if an action still runs, or the reported end is not true.
     """
     _check_report(operation, finished)
     running = next((s for s in leftover.steps if s.state is State.RUNNING and s.kind.has_effects), None)
@@ -82,21 +83,21 @@ def finish(operation: OperationRow, leftover: Leftover, finished: FinishReport) 
 
 
 def cancel(operation: OperationRow, leftover: Leftover, *, reason: str) -> Changes:
-    """Say what ending an operation changes that nobody alive holds and that was cancelled."""
+    """Return what the end of a cancelled operation changes that no living owner holds."""
     message = reason or "the operation was cancelled"
     text = cause.text(cause.Reason.CANCELLED, message)
     return _end(operation, leftover, State.CANCELLED, cause_text=text, message=message, is_owner=False)
 
 
 def is_due(operation: OperationRow, hold: lease.Hold | None) -> bool:
-    """Return whether an operation is past its deadline, or was cancelled, and nobody alive holds it."""
+    """Return whether an operation is past its deadline, or was cancelled, and no living owner holds it."""
     is_held = hold is not None and hold.is_live
     is_over = operation.remaining_seconds <= 0 or operation.is_cancel_requested
     return not operation.state.is_final and is_over and not is_held
 
 
 def expire(operation: OperationRow, leftover: Leftover, *, cancel_reason: str = "") -> Changes:
-    """Say what ending an operation changes that is due; see `is_due`. `cancel_reason` is empty where none was given."""
+    """Return what ending an operation changes, if `is_due`. `cancel_reason` is "" if none was given."""
     if operation.is_cancel_requested:
         return cancel(operation, leftover, reason=cancel_reason)
     not_taken = operation.state is State.PENDING
@@ -108,23 +109,23 @@ def expire(operation: OperationRow, leftover: Leftover, *, cancel_reason: str = 
 
 
 def follow_up_id(operation_id: str) -> str:
-    """Return the id of the operation that makes up for another one."""
+    """Return the id of the operation that undoes a failed one."""
     return str(uuid.uuid5(uuid.UUID(operation_id), "follow-up"))
 
 
 def _check_report(operation: OperationRow, finished: FinishReport) -> None:
     if not finished.state.is_final:
-        raise errors.InvalidField.of("state", f"{finished.state} is no end; give a final state")
+        raise errors.InvalidField.of("state", f"{finished.state} is not a final state; give one")
     if finished.state is not State.SUCCEEDED and not finished.cause:
-        raise errors.InvalidField.of("cause", f"says nothing; an operation that ends as {finished.state} has one")
+        raise errors.InvalidField.of("cause", f"is empty; say why the operation ended as {finished.state}")
     if finished.state is State.SUCCEEDED and finished.cause:
-        raise errors.InvalidField.of("cause", "is given; an operation that SUCCEEDED has none")
+        raise errors.InvalidField.of("cause", "is given; leave it out, because an operation that SUCCEEDED has none")
     gives_out = operation.kind is not OperationKind.UNINSTALL and finished.state is State.SUCCEEDED
     if finished.result and operation.kind.changes_release and not gives_out:
         what = f"this is {operation.kind}, which ends as {finished.state}"
         raise errors.InvalidField.of("result", f"is given; a PLAN or a TEST has one, or an installation, and {what}")
     if operation.kind is OperationKind.PLAN and finished.state is State.SUCCEEDED and not finished.result:
-        raise errors.InvalidField.of("result", "says nothing; a PLAN that SUCCEEDED has one")
+        raise errors.InvalidField.of("result", "is empty; give the document of a PLAN that SUCCEEDED")
 
 
 def _refuse_success(operation: OperationRow, leftover: Leftover) -> None:
@@ -133,16 +134,16 @@ def _refuse_success(operation: OperationRow, leftover: Leftover) -> None:
     if leftover.nodes:
         node = leftover.nodes[0]
         raise _illegal(operation, f"{node.path} is {node.state}, so it cannot have SUCCEEDED")
-    # A plan passes over what is decided only when it is applied.
+    # A plan skips resources that are decided only when it is applied.
     skipped = 0 if operation.kind is OperationKind.PLAN else operation.skipped_nodes
     if lacking := operation.failed_nodes + skipped:
-        raise _illegal(operation, f"{lacking} of its nodes were not brought about, so it cannot have SUCCEEDED")
+        raise _illegal(operation, f"{lacking} of its nodes were not installed or removed, so it cannot have SUCCEEDED")
 
 
 def _end(
     operation: OperationRow, leftover: Leftover, state: State, *, cause_text: str, message: str, is_owner: bool
 ) -> Changes:
-    """End an operation. It is written before its release, whose event tells of it."""
+    """End an operation. It is written before its release, whose event refers to it."""
     resources = [node for node in leftover.nodes if node.kind is NodeKind.RESOURCE]
     begun = sum(node.state is not NodeState.PENDING for node in resources)
     ended = replace(
@@ -185,7 +186,7 @@ def _end_node(node: NodeRow, message: str) -> MoveNode:
 
 
 def _revisions_after(operation: OperationRow, leftover: Leftover) -> tuple[Change, ...]:
-    """Say what becomes of revisions; the former one steps back before another is DEPLOYED."""
+    """Return the changes of revisions; the former one is SUPERSEDED before another one is DEPLOYED."""
     release, revision = leftover.release, leftover.revision
     if not operation.has_plan or not operation.kind.changes_release:
         return ()
@@ -221,7 +222,7 @@ def _drift(operation: OperationRow, release: ReleaseRow, finished: FinishReport)
 
 
 def _follow_up(operation: OperationRow, release: ReleaseRow, *, is_held: bool) -> tuple[Change, ...]:
-    """Say what begins because an atomic operation did not succeed."""
+    """Return the operation that begins because an atomic operation did not succeed."""
     is_wanted = operation.options.atomic and operation.has_plan and operation.state is not State.SUCCEEDED
     if not is_wanted or operation.follows or operation.kind is OperationKind.UNINSTALL:
         return ()

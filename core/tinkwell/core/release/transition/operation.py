@@ -12,10 +12,11 @@
     TEST, drift      DEPLOYED, FAILED, with a        what it was          -
                      revision
 
-A release in any other state has an operation that has not ended, and there is no second one beside it; nor is there one
-beside a plan or a test, which leave the state as it is. "Goes back" is what becomes of a release whose operation ends
-before it has a plan. Drift is a plan of what is installed. Whoever calls these has locked the release's row, and has
-first ended an operation of it that is due (`ending.expire`).
+A release in any other state has an operation that has not ended. A release has at most one such operation, also if the
+operation is a plan or a test, which do not change the release's state. "Goes back" is the state of the release if its
+operation ends without a plan. Drift is a plan of the installed revision.
+
+The caller has locked the release's row, and has first ended an operation of it that is due (`ending.expire`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ from tinkwell.core.release.report import STEP_LOST
 from tinkwell.core.release.transition.change import Changes, MoveStep, TakeHold, WriteOperation
 from tinkwell.core.release.transition.row import OperationRow, PlannedRow, ReleaseRow, RevisionRow, StepRow
 
-# What runs has so long to end after a cancellation or at the deadline.
+# Running actions get this time to end after a cancellation or at the deadline.
 GRACE_SECONDS = 30
 
 STATES: Mapping[OperationKind, ReleaseState] = {
@@ -44,7 +45,7 @@ STATES: Mapping[OperationKind, ReleaseState] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """An operation that may begin, and the state of its release from then on; the others as in `OperationRow`."""
+    """An operation that may begin, and the new state of its release; the other fields are as in `OperationRow`."""
 
     kind: OperationKind
     former_state: ReleaseState
@@ -54,15 +55,15 @@ class Begun:
 
     @property
     def release_state(self) -> ReleaseState:
-        """The state of the release once the operation has begun."""
+        """The state of the release after the operation has begun."""
         return STATES.get(self.kind, self.former_state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquired:
-    """What taking an operation changes; nothing where the caller has it already.
+    """The changes that take an operation; none if the caller has it already.
 
-    `is_first`: nobody had it before. `is_same_engine`: what its former owner left running is found by the caller.
+    `is_first`: no owner had it before. `is_same_engine`: the caller finds the runs that its former owner left.
     """
 
     changes: Changes
@@ -71,10 +72,7 @@ class Acquired:
 
 
 def begin_apply(release: ReleaseRow | None) -> Begun:
-    """Say what applying manifests begins; `release` is None where the name is free.
-
-    Raises `errors.OperationActive`.
-    """
+    """Return what applying manifests begins; `release` is None if the name is free. Raises `errors.OperationActive`."""
     if release is None or release.state is ReleaseState.UNINSTALLED:
         return Begun(kind=OperationKind.INSTALL, former_state=ReleaseState.FAILED)
     _refuse_busy(release)
@@ -85,9 +83,9 @@ def begin_apply(release: ReleaseRow | None) -> Begun:
 
 
 def begin_install(release: ReleaseRow | None) -> Begun:
-    """Say what installing a chart begins; `release` is None where the name is free.
+    """Return what installing a chart begins; `release` is None if the name is free.
 
-    Raises `errors.OperationActive`, and `errors.AlreadyExists` for a name whose release was deployed already.
+    Raises `errors.OperationActive`, and `errors.AlreadyExists` if the release was deployed already.
     """
     begun = begin_apply(release)
     if release is not None and begun.kind is OperationKind.UPGRADE:
@@ -97,20 +95,19 @@ def begin_install(release: ReleaseRow | None) -> Begun:
 
 
 def begin_upgrade(release: ReleaseRow | None, *, name: str, install: bool) -> Begun:
-    """Say what upgrading to a chart begins; with `install` the release need not be there.
+    """Return what upgrading to a chart begins; with `install` the release need not exist.
 
-    Raises `errors.NotFound` where there is no such release, and `errors.OperationActive`.
+    Raises `errors.NotFound` if there is no such release, and `errors.OperationActive`.
     """
     return begin_apply(release if install else _existing(release, name))
 
 
 def begin_rollback(release: ReleaseRow | None, *, name: str, wanted: int, target: RevisionRow | None) -> Begun:
-    """Say what a rollback begins. `target` is the revision that is `wanted`, None where there is none.
+    """Return what a rollback begins. `target` is the revision that is `wanted`, None if there is none.
 
-    For a `wanted` of 0 that is one that was brought about before the newest attempt.
-
-    Raises `errors.NotFound` where there is no such release or revision, `errors.OperationActive`, and
-    `errors.IllegalTransition` for a revision that was never installed.
+    For a `wanted` of 0, `target` is the last revision that was installed before the newest attempt. Raises
+    `errors.NotFound` if there is no such release or revision, `errors.OperationActive`, and `errors.IllegalTransition`
+    for a revision that was never installed.
     """
     found = _existing(release, name)
     if target is None and wanted:
@@ -124,21 +121,20 @@ def begin_rollback(release: ReleaseRow | None, *, name: str, wanted: int, target
 
 
 def begin_uninstall(release: ReleaseRow | None, *, name: str) -> Begun:
-    """Say what an uninstallation begins.
+    """Return what an uninstallation begins.
 
-    Raises `errors.NotFound` where there is no such release, and `errors.OperationActive`.
+    Raises `errors.NotFound` if there is no such release, and `errors.OperationActive`.
     """
     return Begun(kind=OperationKind.UNINSTALL, former_state=_existing(release, name).state)
 
 
 def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow | None, options: Options) -> Begun:
-    """Say what it begins to go on with a release that has failed.
+    """Return what the resumption of a failed release begins.
 
-    `newest` is the newest of its operations that had a plan, None where none had: the new one works by its documents,
-    and is held to the plan that it applied, if any.
-
-    Raises `errors.NotFound` where there is no such release, `errors.OperationActive`, and `errors.IllegalTransition`
-    where it has not failed, nothing was planned, or an action was lost and `options` do not accept that.
+    `newest` is the newest of its operations that had a plan, None if none had one: the new operation uses its
+    documents, and is bound to the plan that it applied, if any. Raises `errors.NotFound` if there is no such release,
+    `errors.OperationActive`, and `errors.IllegalTransition` if the release has not failed, nothing was planned, or an
+    action was lost and `options` do not accept that.
     """
     found = _existing(release, name)
     if found.state is not ReleaseState.FAILED:
@@ -147,7 +143,7 @@ def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow 
         why = "it failed before anything was planned; apply it again"
         raise errors.IllegalTransition(f"release {name}", why)
     if cause.is_lost(newest.cause) and not options.accept_lost:
-        why = "nobody can tell what an action of it does on another engine; see to that, and resume with accept_lost"
+        why = "an action of it may still run on another engine; make sure that it does not, and resume with accept_lost"
         raise errors.IllegalTransition(f"release {name}", why)
     return Begun(
         kind=newest.kind,
@@ -159,21 +155,19 @@ def begin_resume(release: ReleaseRow | None, *, name: str, newest: OperationRow 
 
 
 def begin_test(release: ReleaseRow | None, *, name: str) -> Begun:
-    """Say what testing begins; `rollback_of` is the revision whose tests are run.
+    """Return what a test begins; `rollback_of` is the revision whose tests are run.
 
-    Raises `errors.NotFound` where there is no such release, `errors.OperationActive`, and `errors.IllegalTransition`
-    where nothing of it was ever planned.
+    Raises `errors.NotFound` if there is no such release, `errors.OperationActive`, and `errors.IllegalTransition` if
+    the release never had a plan.
     """
     return _begin_looking(OperationKind.TEST, release, name=name)
 
 
 def begin_plan(release: ReleaseRow | None, *, name: str, has_source: bool) -> Begun:
-    """Say what planning begins; `release` is None where the name is free.
+    """Return what a plan begins; `release` is None if the name is free.
 
-    With a source it is the plan of an installation or an upgrade; without one it is about what is installed, and
-    `rollback_of` is the revision that is looked at.
-
-    Raises `errors.OperationActive`, and without a source what `begin_test` raises.
+    With a source it is the plan of an installation or an upgrade; without one it looks at the installed revision, which
+    is `rollback_of`. Raises `errors.OperationActive`, and without a source the errors of `begin_test`.
     """
     if not has_source:
         return _begin_looking(OperationKind.PLAN, release, name=name)
@@ -184,21 +178,21 @@ def begin_plan(release: ReleaseRow | None, *, name: str, has_source: bool) -> Be
 
 
 def begin_apply_plan(release: ReleaseRow | None, planned: PlannedRow) -> Begun:
-    """Say what applying a plan begins; `release` is that of the name for which it was made, None where that is free.
+    """Return what the application of a plan begins; `release` has the plan's name, None if the name is free.
 
-    Raises `errors.OperationActive`, `errors.IllegalTransition` for a plan that cannot be applied at all, and
-    `errors.PlanStale` where the release is not what it was when the plan was made.
+    Raises `errors.OperationActive`, `errors.IllegalTransition` for a plan that can never be applied, and
+    `errors.PlanStale` if the release has changed since the plan was made.
     """
     plan = planned.operation
     if plan.kind is not OperationKind.PLAN or plan.looks_for_drift:
-        what = "is about what is installed" if plan.looks_for_drift else f"is of kind {plan.kind}"
+        what = "is about the installed revision" if plan.looks_for_drift else f"is of kind {plan.kind}"
         why = f"it {what}, and there is nothing in it to apply; give a plan of a chart or of manifests"
         raise errors.IllegalTransition(f"operation {plan.id}", why)
     if plan.state is not State.SUCCEEDED:
         why = f"it is {plan.state}, and only a plan that SUCCEEDED can be applied"
         raise errors.IllegalTransition(f"plan {plan.id}", why)
     if release is None or release.id != planned.release_id:
-        raise errors.PlanStale(plan.id, "its release is no longer there")
+        raise errors.PlanStale(plan.id, "its release no longer exists")
     _refuse_busy(release)
     if planned.changed_by:
         raise errors.PlanStale(plan.id, f"operation {planned.changed_by} has changed its release since")
@@ -213,12 +207,11 @@ def acquire(
     hold: lease.Hold | None,
     reporter: lease.Reporter,
 ) -> Acquired:
-    """Say what taking an operation under the reporter's lease changes; `running` are all of its RUNNING steps.
+    """Return what taking an operation under the reporter's lease changes; `running` are all of its RUNNING steps.
 
-    On another engine than before, nobody can tell how those with effects end: they are lost from then on.
-
-    Raises `errors.InvalidField` without a lease, `errors.IllegalTransition` where the operation has ended or its
-    release belongs to another engine, `errors.LeaseLost` and `errors.LeaseHeld`.
+    If the new owner's engine is another one, the results of running steps with effects are lost. Raises
+    `errors.InvalidField` without a lease, `errors.IllegalTransition` if the operation has ended or its release belongs
+    to another engine, `errors.LeaseLost` and `errors.LeaseHeld`.
     """
     if not reporter.token:
         raise errors.InvalidField.of("lease_token", "an operation is taken under a lease; acquire one first")
@@ -241,9 +234,9 @@ def acquire(
 
 
 def cancel(operation: OperationRow, *, hold: lease.Hold | None, now: bool) -> Changes | None:
-    """Say what asking for the end of an operation changes; None where it must be ended at once (`ending.cancel`).
+    """Return what a cancellation changes; None if no living owner holds it: end it at once (`ending.cancel`).
 
-    That is where nobody alive holds it. `now` leaves what runs no time. An operation that has ended stays as it is.
+    `now` gives running actions no time. An operation that has ended stays as it is.
     """
     if operation.state.is_final:
         return ()
@@ -256,7 +249,7 @@ def cancel(operation: OperationRow, *, hold: lease.Hold | None, now: bool) -> Ch
 
 
 def check_owner(operation: OperationRow, *, hold: lease.Hold | None, reporter: lease.Reporter, starts: bool) -> None:
-    """Raise `errors.LeaseLost` unless the operation is held under the reporter's lease, alive if anything starts."""
+    """Raise `errors.LeaseLost` unless the reporter's lease holds the operation, and is alive if anything starts."""
     if hold is None or not hold.lease_id or hold.lease_id != reporter.lease_id:
         raise errors.LeaseLost(reporter.token, f"operation {operation.id} is not held under it")
     if starts and not hold.is_live:
@@ -277,7 +270,7 @@ def ended(operation: OperationRow) -> errors.IllegalTransition:
 
 
 def _lose(step: StepRow) -> MoveStep:
-    why = "its owner is dead, and its engine is another one, so nobody can tell how it ended"
+    why = "its owner is dead, and its engine is another one, so its result is lost"
     return MoveStep(
         path=step.path,
         ordinal=step.ordinal,
@@ -297,7 +290,7 @@ def _begin_looking(kind: OperationKind, release: ReleaseRow | None, *, name: str
 
 
 def _existing(release: ReleaseRow | None, name: str) -> ReleaseRow:
-    """Return a release of which something was begun to be installed, and which has no operation."""
+    """Return a release whose installation was begun, and which has no unfinished operation."""
     if release is None or release.state in (ReleaseState.PLANNED, ReleaseState.UNINSTALLED):
         raise errors.NotFound("RELEASE", name)
     _refuse_busy(release)

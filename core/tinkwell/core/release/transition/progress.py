@@ -1,24 +1,24 @@
 """What reports about an operation change.
 
-    a report                  is taken where
+    a report                  is accepted if
     INSTALLING, REMOVING      the node is PENDING, and is to be installed, or removed
-    an end of a node          none of its steps is RUNNING; those that are PENDING are CANCELLED with it
+    an end of a node          none of its steps is RUNNING; its PENDING steps are CANCELLED with it
     INIT begins               the node is PENDING
-    STATE begins              it is INSTALLING or REMOVING
-    ACTION, RECHECK begin     it is INSTALLING; the last STATE and all steps since then have SUCCEEDED
-    DESTROY begins            it is REMOVING
-    ACTION, RECHECK, INIT     of a hook begin also where it is REMOVING, or for INIT where it has begun
-    any step                  the node is that of a resource or a hook; charts and events have none
-    a resource                the node is that of a resource; of a hook it is only heard which texts are secret
+    STATE begins              the node is INSTALLING or REMOVING
+    ACTION, RECHECK begin     the node is INSTALLING; the last STATE and all steps since then have SUCCEEDED
+    DESTROY begins            the node is REMOVING
+    ACTION, RECHECK, INIT     of a hook begin also if the node is REMOVING, and INIT also if it has begun
+    any step                  the node is that of a resource or a hook; charts and events have no steps
+    a resource                the node is that of a resource; for a hook only the secrets are used
     LEFT                      the node is that of a resource
-    an emitted event          in every phase, and writes over what was told of the same event of the same chart
+    an emitted event          always; it replaces the stored result of the same event of the same chart
     any step but INIT, STATE  the operation is no PLAN, whose other steps stay PENDING until their node ends
-    any step begins           all earlier steps are final, or PENDING where INIT begins; the attempt is the next one
-    another end of a step     it is RUNNING, and the attempt is the present one; or it is PENDING, and CANCELLED
+    any step begins           all earlier steps are final, or PENDING if INIT begins; the attempt is the next one
+    another end of a step     it is RUNNING, and the attempt is the current one; or it is PENDING, and CANCELLED
 
-So no two steps of a node run at once, and nothing runs once a node is final. A group of reports may come again, whole,
-since its sender may not have heard the answer. What a group says last of a node or a step is known then, and all that
-it says of it is passed over. Taken by itself an older report is refused.
+So no two steps of a node run at once, and no step runs once a node is final. A whole group of reports may come again,
+because its sender may not have received the answer. If the last report of the group about a node or a step is already
+stored, all reports of the group about it are ignored. An older report by itself is refused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ _NODE_STATES: dict[StepKind, tuple[NodeState, ...]] = {
     StepKind.RECHECK: (NodeState.INSTALLING,),
     StepKind.DESTROY: (NodeState.REMOVING,),
 }
-# A hook of a removal is brought about as well, and its image is asked anew after a change of owner.
+# A hook of a removal is installed as well, and its image is asked again after a change of owner.
 _HOOK_STATES = _NODE_STATES | {
     StepKind.INIT: (NodeState.PENDING, *_BEGUN),
     StepKind.ACTION: _BEGUN,
@@ -84,9 +84,9 @@ _TASKS: Mapping[NodeState, NodeTask] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a group of reports is judged by: the nodes that it names (`paths`), each with all of its steps in order.
+    """The rows by which a group of reports is judged: the nodes that it names (`paths`), with all their steps in order.
 
-    `leftover` is needed where the group ends the operation (`ends`).
+    `leftover` is needed if the group ends the operation (`ends`).
     """
 
     operation: OperationRow
@@ -107,10 +107,10 @@ def ends(reports: Iterable[Report]) -> bool:
 
 
 def report(work: Work, reports: Sequence[Report], *, hold: lease.Hold | None, reporter: lease.Reporter) -> Changes:
-    """Say what a group of reports changes, all or none, in their order; nothing where it is a repetition.
+    """Return what a group of reports changes, all or none, in order; nothing if it is a repetition.
 
     Raises `errors.LeaseLost`; `errors.NotFound` for a node that the plan does not have; `errors.InvalidField` with the
-    path `reports[i]` for a report that fits nothing; `errors.IllegalTransition` where the states do not allow it.
+    path `reports[i]` for an invalid report; `errors.IllegalTransition` if the states do not allow it.
     """
     operation = work.operation
     if operation.state.is_final and _is_known_end(operation, reports):
@@ -140,7 +140,7 @@ def _starts(each: Report) -> bool:
 
 
 class _Judge:
-    """Hears the reports of one group, one after the other, each on top of those before."""
+    """Judges the reports of one group one by one, each with the changes of those before."""
 
     def __init__(self, work: Work, reports: Sequence[Report]) -> None:
         self._work = work
@@ -194,11 +194,11 @@ class _Judge:
     def _only_hear(self, field: str, told: ResourceReport | RemovedReport) -> None:
         kind = self._operation.kind
         if isinstance(told, RemovedReport):
-            raise errors.InvalidField.of(field, f"{told.path} is not removed by a {kind}, which leaves all as it is")
+            raise errors.InvalidField.of(field, f"{told.path} is not removed by a {kind}, which changes nothing")
         self._changes.append(HearSecrets(told))
 
     def changes(self) -> Changes:
-        """Return what all of them change."""
+        """Return the changes of all reports."""
         if self._finish is not None:
             return (*self._changes, *ending.finish(self._operation, self._leftover(), self._finish))
         if self._operation != self._work.operation:
@@ -304,7 +304,7 @@ class _Judge:
         self._put_step(moved, message=told.message, exit_code=told.exit_code)
 
     def _check_looking(self, step: StepRow) -> None:
-        """Refuse that a plan does anything but ask."""
+        """Refuse all calls of a PLAN but INIT and STATE."""
         is_asking = step.kind in (StepKind.INIT, StepKind.STATE)
         if self._operation.kind is OperationKind.PLAN and step.state is State.RUNNING and not is_asking:
             raise _illegal_step(step, f"a PLAN runs no step of kind {step.kind}; it only asks, by INIT and STATE")
@@ -322,7 +322,7 @@ class _Judge:
         self._changes.append(moved)
 
     def _leftover(self) -> Leftover:
-        """Return what is left once the reports before the end are written."""
+        """Return the unfinished rows after the reports before the end."""
         before = self._work.leftover
         assert before is not None, "a group that ends the operation comes with what is left"
         nodes = [self._nodes.get(node.path, node) for node in before.nodes]
@@ -336,13 +336,13 @@ class _Judge:
 
 
 def _known_nodes(work: Work, reports: Sequence[Report]) -> frozenset[str]:
-    """Return the nodes of which what a group says last is known."""
+    """Return the nodes whose last report in a group is already stored."""
     last = {each.path: each.state for each in reports if isinstance(each, NodeReport)}
     return frozenset(path for path, node in work.nodes.items() if last.get(path) is node.state)
 
 
 def _known_steps(work: Work, reports: Sequence[Report]) -> frozenset[tuple[str, int]]:
-    """Return the steps of which what a group says last is known."""
+    """Return the steps whose last report in a group is already stored."""
     last = {(each.path, each.ordinal): (each.state, each.attempt) for each in reports if isinstance(each, StepReport)}
     stored = (step for steps in work.steps.values() for step in steps)
     return frozenset(
@@ -358,10 +358,10 @@ def _refuse_without_calls(field: str, node: NodeRow, what: str) -> None:
 
 
 def _heard_of_hook(field: str, told: ResourceReport | RemovedReport) -> HearSecrets:
-    """Return what is taken in of a report about the resource of a hook; the release has no such resource."""
+    """Return the part of a report about a hook's resource that is used; the release has no such resource."""
     has_more = isinstance(told, RemovedReport) or any((told.init, told.config, told.state, told.image_id))
     if isinstance(told, RemovedReport) or has_more or not told.secrets:
-        raise errors.InvalidField.of(field, f"{told.path} is a hook, of which nothing is kept but what is secret")
+        raise errors.InvalidField.of(field, f"{told.path} is a hook, and only its secrets are kept")
     return HearSecrets(told)
 
 
@@ -376,7 +376,7 @@ def _needed(node: NodeRow, states: Sequence[NodeState]) -> str:
 
 
 def _check_turn(before: Sequence[StepRow], step: StepRow) -> None:
-    """Refuse the start of a step before which others must end, or have succeeded."""
+    """Refuse the start of a step before earlier ones that must end, or succeed, first."""
     unfinished = next((each for each in before if not each.state.is_final), None)
     if step.kind is StepKind.INIT:
         unfinished = next((each for each in before if each.state is State.RUNNING), None)

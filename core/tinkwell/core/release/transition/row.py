@@ -1,4 +1,4 @@
-"""What the rules need of what is stored: columns of one table each, so that a store reads no more than these."""
+"""The stored fields that the rules need: columns of one table each, so that a store reads no more than these."""
 
 from dataclasses import dataclass, field
 
@@ -20,11 +20,12 @@ PLANNED_PHASES = (Phase.APPLY, Phase.CLEANUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRow:
-    """A release. `revision` is the last that was DEPLOYED, 0 for none, `latest_revision` the newest that exists.
+    """A release.
 
-    `operation_id` is the newest operation that changes it, or of a PLANNED one its newest plan. `engine` is the one
-    that it belongs to, empty for any. `active_operation_id` is the operation of it that has not ended, empty for none.
-    `drift` is a digest of what was found to differ from what was installed, empty for nothing.
+    `revision` is the last that was DEPLOYED, 0 for none, `latest_revision` the newest that exists. `operation_id` is
+    the newest operation that changes it, or the newest plan of a PLANNED one. `engine` is the one that it belongs to,
+    "" for any. `active_operation_id` is its operation that has not ended, "" for none. `drift` is a digest of the
+    differences from the installed revision, "" for none.
     """
 
     id: str
@@ -40,13 +41,13 @@ class ReleaseRow:
 
     @property
     def is_changing(self) -> bool:
-        """Whether an operation that changes it has not ended, which is its newest one."""
+        """Whether its newest operation, which changes it, has not ended."""
         settled = (ReleaseState.PLANNED, ReleaseState.DEPLOYED, ReleaseState.FAILED, ReleaseState.UNINSTALLED)
         return self.state not in settled
 
     @property
     def is_busy(self) -> bool:
-        """Whether an operation of it has not ended, be it one that leaves it as it is."""
+        """Whether an operation of it has not ended, also one that leaves it as it is."""
         return self.is_changing or bool(self.active_operation_id)
 
 
@@ -62,10 +63,10 @@ class RevisionRow:
 class OperationRow:
     """An operation.
 
-    `former_state` is the release's before it, to which the release goes back if it ends before it has a plan; FAILED
-    for the first that changes a release. `revision` is 0 until SubmitPlan, unless the operation resumes one, and where
-    it makes none. `rollback_of` is the revision whose documents a rollback brings about, or a test or a plan of what is
-    installed looks at, 0 otherwise. `plan_of` is the plan that it applies, empty for none. The counters count
+    `former_state` is the state of the release before it, to which the release goes back if the operation ends without a
+    plan; FAILED for the first operation that changes a release. `revision` is 0 until SubmitPlan unless the operation
+    resumes a revision, and if it makes none. `rollback_of` is the revision that a rollback installs again, or that a
+    test or a plan looks at, 0 otherwise. `plan_of` is the plan that it applies, "" for none. The counters count
     resources. `remaining_seconds` is the time left to the deadline.
     """
 
@@ -95,14 +96,14 @@ class OperationRow:
 
     @property
     def renders(self) -> bool:
-        """Whether it renders its manifest, and does not take one that is stored."""
+        """Whether it renders its manifest, and does not use a stored one."""
         if self.kind is OperationKind.PLAN:
             return not self.rollback_of
         return self.kind in (OperationKind.INSTALL, OperationKind.UPGRADE) and not self.revision
 
     @property
     def looks_for_drift(self) -> bool:
-        """Whether it is a plan of what is installed."""
+        """Whether it is a plan of the installed revision."""
         return self.kind is OperationKind.PLAN and bool(self.rollback_of)
 
 
@@ -110,7 +111,7 @@ class OperationRow:
 class PlannedRow:
     """A plan that is to be applied, and the release for which it was made.
 
-    `changed_by` is an operation that had a plan of its own since then and changes its release, empty for none.
+    `changed_by` is an operation with a plan that has changed the release since, "" for none.
     """
 
     operation: OperationRow
@@ -130,7 +131,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """A step of a node; `ordinal` counts from 1, and so does `attempt`, which is 0 before the first."""
+    """A step of a node; `ordinal` counts from 1, and so does `attempt`, which is 0 before the first attempt."""
 
     path: str
     ordinal: int

@@ -1,6 +1,6 @@
-"""What the plan of an operation changes: until it is submitted nothing has been, and from then on it may be.
+"""What the plan of an operation changes: before its submission the operation changes nothing, and afterwards it may.
 
-That of a TEST or a PLAN changes nothing but the operation itself.
+The plan of a TEST or a PLAN changes only the operation itself.
 """
 
 from dataclasses import dataclass, replace
@@ -24,11 +24,11 @@ from tinkwell.core.release.transition.row import OperationRow, ReleaseRow, Revis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A plan, which is known to have no loop, and what it is about.
+    """A plan, which is known to have no loop, and its context.
 
-    `resumed` is the revision that the operation resumes, None for none. `is_deployed_one` says that source, manifest
-    and late pointers are those of the DEPLOYED revision. `stored_plan` is the text of the plan that the operation has
-    already, empty for none, and `plan_text` that of this one.
+    `resumed` is the revision that the operation resumes, None for none. `is_deployed_one`: source, manifest and late
+    pointers are those of the DEPLOYED revision. `stored_plan` is the text of the plan that the operation already has,
+    "" for none, and `plan_text` the text of this one.
     """
 
     release: ReleaseRow
@@ -43,24 +43,24 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A plan that was accepted: the revision that is being installed, 0 for none; no changes at a repetition."""
+    """A plan that was accepted: the revision that is being installed, 0 for none; a repetition has no changes."""
 
     revision: int
     changes: Changes
 
 
 def submit_plan(submission: Submission, *, hold: lease.Hold | None, reporter: lease.Reporter) -> Accepted:
-    """Say what a plan changes.
+    """Return what a plan changes.
 
     Raises `errors.LeaseLost`, `errors.InvalidField` for a plan that does not fit the operation, and
-    `errors.IllegalTransition` where it has ended, is to end, or has another plan.
+    `errors.IllegalTransition` if the operation has ended, is to end, or has another plan.
     """
     operation = submission.operation
     rule.check_running(operation)
     rule.check_owner(operation, hold=hold, reporter=reporter, starts=True)
     if operation.has_plan:
         if submission.stored_plan != submission.plan_text:
-            raise _illegal(operation, "it has another plan already, by which it goes on")
+            raise _illegal(operation, "it has another plan already; go on with that plan")
         return Accepted(revision=operation.revision, changes=())
     _refuse_late(operation)
     _check_plan(operation, submission.plan)
@@ -78,9 +78,9 @@ def submit_plan(submission: Submission, *, hold: lease.Hold | None, reporter: le
 
 def _refuse_late(operation: OperationRow) -> None:
     if operation.is_cancel_requested:
-        raise _illegal(operation, "it was cancelled, so that it has no plan any more; finish it")
+        raise _illegal(operation, "it was cancelled, so it accepts no plan; finish it")
     if operation.remaining_seconds <= 0:
-        raise _illegal(operation, "its deadline has passed, so that it has no plan any more; finish it")
+        raise _illegal(operation, "its deadline has passed, so it accepts no plan; finish it")
 
 
 def _check_plan(operation: OperationRow, plan: Plan) -> None:
@@ -97,12 +97,12 @@ def _check_plan(operation: OperationRow, plan: Plan) -> None:
 
 
 def _revision(submission: Submission) -> tuple[int, tuple[Change, ...]]:
-    """Return the revision that is being installed, and what becomes of it."""
+    """Return the revision that is being installed, and its changes."""
     operation, release, resumed = submission.operation, submission.release, submission.resumed
     if operation.kind is OperationKind.UNINSTALL or not operation.kind.changes_release:
         return 0, ()
     if resumed is not None:
-        # A DEPLOYED one stays: what failed was to bring it about once more.
+        # A DEPLOYED revision stays DEPLOYED: only its second installation has failed.
         failed = resumed.state is RevisionState.FAILED
         return resumed.revision, (MoveRevision(resumed.revision, RevisionState.PENDING),) if failed else ()
     if submission.is_deployed_one and release.revision:
@@ -112,7 +112,7 @@ def _revision(submission: Submission) -> tuple[int, tuple[Change, ...]]:
 
 
 def _engine(submission: Submission, reporter: lease.Reporter) -> str:
-    """Return the engine that the release belongs to from now on: one that it needed it may still need."""
+    """Return the engine that the release belongs to from now on; a release that needed its engine may still need it."""
     if submission.has_plugs and submission.operation.kind.changes_release and reporter.lease is not None:
         return reporter.lease.engine
     return submission.release.engine

@@ -1,1 +1,1 @@
-"""The language of Go's templates, as far as Tinkerbell's templates use it."""
+"""The part of Go's template language that Tinkerbell's templates use."""

@@ -1,10 +1,10 @@
-"""What one run of a template may cost: steps, and the characters that are read and written.
+"""The cost limits of one run of a template: steps, and characters that are read and written.
 
-Each node that is run, each operand and each name that is followed is a step. What a function costs grows with what it
-is given and what it makes, so both are counted, in one place for all functions (`eval`). Functions need know nothing
-of it; they must only take time in proportion to that, and never change in place what they are given.
+Each node that is run, each operand and each name in a path is a step. The cost of a function grows with its arguments
+and its result; `eval` counts both for all functions. A function itself counts nothing. It must only take time in
+proportion to its arguments and result, and must not change its arguments.
 
-A list or an object counts with all that is in it, unless the function looks at none of that (`function.SHALLOW`).
+A list or an object counts with everything in it, unless the function looks at none of it (`function.SHALLOW`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,33 +16,33 @@ from tinkwell.core.value import document
 
 Value = node.Value
 
-# So many characters may be given to one call. Nothing that is longer could be printed.
+# The most characters that one call may get. A longer text could not be printed.
 MAX_ARGUMENT_CHARACTERS = 1024 * 1024
-# What functions make of lists and objects nests no deeper than documents do, and some of their own around them.
+# Documents nest up to document.MAX_DEPTH; functions may put some more lists and objects around them.
 MAX_VALUE_DEPTH = document.MAX_DEPTH + 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """So much one run may cost."""
+    """The limits of one run."""
 
     steps: int
     characters: int
 
 
-# Everything that an author may need. It takes a few seconds at most.
+# Enough for every real template; a run takes a few seconds at most.
 FULL = Allowance(steps=1_000_000, characters=16 * 1024 * 1024)
 
 
 class Exhausted(Fault):
-    """The run has cost what it may cost. With a larger allowance it might come to an end."""
+    """The run has reached a limit. With a larger allowance it might succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """A value with its characters, an item counting as one, and how many lists and objects nest in it.
+    """The size of a value in characters, an item counting as one, and its depth.
 
-    The value is kept here so that its identity is nobody else's.
+    The value is kept here so that no other value gets its identity.
     """
 
     value: Value
@@ -51,13 +51,13 @@ class _Measure:
 
 
 class Budget:
-    """Counts what a run costs."""
+    """Counts the cost of a run."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._steps = 0
         self._characters = 0
-        # What was measured once is not walked through again. Values do not change while a template runs.
+        # A value is measured once: values do not change while a template runs.
         self._measures: dict[int, _Measure] = {}
 
     def spend(self, steps: int, offset: int) -> None:
@@ -68,7 +68,7 @@ class Budget:
             raise Exhausted(f"{what}; let it do less, such as over shorter lists", offset=offset)
 
     def give(self, function: str, arguments: Sequence[Value], offset: int, *, is_shallow: bool) -> int:
-        """Count what a function is given, before it is called, and tell it; raises Fault."""
+        """Count the arguments of a function before the call, and return their characters; raises Fault."""
         characters = self._characters_of(arguments, offset, is_shallow=is_shallow)
         if characters > MAX_ARGUMENT_CHARACTERS:
             what = f"{function} is given too much; it takes at most {MAX_ARGUMENT_CHARACTERS:,} characters"
@@ -77,7 +77,7 @@ class Budget:
         return characters
 
     def take(self, made: Value, offset: int, *, is_shallow: bool) -> None:
-        """Count what a function has made; raises Fault."""
+        """Count the result of a function; raises Fault."""
         self.charge(self._characters_of((made,), offset, is_shallow=is_shallow), offset)
 
     def charge(self, characters: int, offset: int) -> None:

@@ -1,4 +1,4 @@
-"""Runs a Go template over values, within bounds that no template and no value can pass."""
+"""Runs a Go template with values, within limits on time, memory and nesting."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from tinkwell.core.value import parse as value
 
 Value = gotemplate_node.Value
 
-# Control structures and definitions nest so deeply while they run, each definition within the one that inserts it.
+# Control structures and definitions nest up to this depth while they run; an inserted definition is one level.
 MAX_DEPTH = 100
 _STEPS_AN_INSERT = 4
 
@@ -25,10 +25,10 @@ def execute(
     values: Mapping[str, Value],
     allowance: Allowance = FULL,
 ) -> Output:
-    """Run a template over its values.
+    """Run a template with its values.
 
-    Raises Fault at the first mistake, and at a key that the values do not have; `budget.Exhausted` where it
-    costs more than it may.
+    Raises Fault at the first mistake, and at a key that the values do not have; `budget.Exhausted` if a limit is
+    reached.
     """
     root = dict(values)
     evaluation = _Evaluation(Writer(text), tree.definitions, root, Budget(allowance))
@@ -37,17 +37,17 @@ def execute(
 
 
 def check_depth(depth: int, offset: int) -> None:
-    """Refuse what nests too deeply while it runs; raises Fault."""
+    """Refuse too deep nesting at run time; raises Fault."""
     if depth > MAX_DEPTH:
         raise Fault(f"actions and templates nest deeper than {MAX_DEPTH} levels while they run", offset=offset)
 
 
 class _Variables:
-    """The variables that are known: of those that share a name, the one that was made last."""
+    """The visible variables: the last one made with each name."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
-        # A look-up costs the same however many there are.
+        # So that a look-up takes constant time.
         self._values: dict[str, list[Value]] = {}
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class _Variables:
         return self._values[name][-1]
 
     def make(self, name: str, item: Value) -> None:
-        """Make a variable, which hides others of its name."""
+        """Make a variable, which hides others of the same name."""
         self._names.append(name)
         self._values.setdefault(name, []).append(item)
 
@@ -66,13 +66,13 @@ class _Variables:
         self._values[name][-1] = item
 
     def forget(self, known: int) -> None:
-        """Forget all but so many that were made first."""
+        """Remove all variables but the first `known`."""
         while len(self._names) > known:
             self._values[self._names.pop()].pop()
 
 
 class _Left(Exception):
-    """A `{{break}}`, or a `{{continue}}` (`goes_on`), has left the body of the innermost range."""
+    """A `{{break}}`, or a `{{continue}}` (`goes_on`), leaves the body of the innermost range."""
 
     def __init__(self, *, goes_on: bool) -> None:
         self.goes_on = goes_on
@@ -131,7 +131,7 @@ class _Evaluation:
                 self._insert(node, dot)
 
     def _insert(self, node: gotemplate_node.Insert, dot: Value) -> None:
-        """Write a definition, which sees the value it is given and no variables."""
+        """Run a definition, which sees its argument and no variables."""
         self._budget.spend(_STEPS_AN_INSERT, node.offset)
         item = self._pipeline(node.pipeline, dot) if node.pipeline else None
         around = self._variables
@@ -153,12 +153,12 @@ class _Evaluation:
             self.writer.write_value(text, node.offset)
         else:
             original = text.original if isinstance(text, text_function.Indented) else text
-            # Each line is indented as the first one is, which is known only when the text is read as YAML.
+            # Each line gets the first line's indentation, which is known only when the text is read as YAML.
             self._budget.charge(original.count("\n") * MAX_LEAD, node.offset)
             self.writer.write_block(node.lead, original, node.offset)
 
     def _path(self, pipeline: gotemplate_node.Pipeline, dot: Value) -> tuple[str, ...]:
-        """Tell the path of the value that a pipeline names; nothing where it does more than to name one."""
+        """Return the path of the value that a pipeline names; empty if it does more than name a value."""
         match pipeline.commands:
             case [gotemplate_node.Command(function="", arguments=[gotemplate_node.Field(base=None, names=names)])]:
                 return names if dot is self._root else ()
@@ -224,7 +224,7 @@ class _Evaluation:
         return self._call(command, arguments)
 
     def _call(self, command: gotemplate_node.Command, arguments: list[Value]) -> Value:
-        """Call a function. What it costs is counted here, for all functions alike."""
+        """Call a function. The cost of every function is counted here."""
         is_shallow = command.function in function.SHALLOW
         self._budget.spend(1, command.offset)
         given = self._budget.give(command.function, arguments, command.offset, is_shallow=is_shallow)
@@ -237,7 +237,7 @@ class _Evaluation:
         return made
 
     def _choose(self, command: gotemplate_node.Command, dot: Value, piped: list[Value]) -> Value:
-        """Give the argument that decides an `and` or an `or`, and look at none behind it."""
+        """Return the argument that decides an `and` or an `or`; later arguments are not evaluated."""
         decides = command.function == "or"
         item: Value = None
         count = len(command.arguments) + len(piped)
@@ -263,7 +263,7 @@ class _Evaluation:
         return self._walk(base, operand)
 
     def _walk(self, base: Value, operand: gotemplate_node.Field) -> Value:
-        """Follow the names from map to map; a missing one is an error, as with Go's `missingkey=error`."""
+        """Follow the names from map to map; a missing name is an error, as with Go's `missingkey=error`."""
         path = operand.names if base is self._root else ()
         item = base
         for at, name in enumerate(operand.names):

@@ -1,11 +1,11 @@
-"""What is wrong with a Go template, or with the values it is given."""
+"""Mistakes in a Go template, or in its values."""
 
 
 class Fault(Exception):
     """A mistake at an offset of the template's text.
 
-    `key` is the path of the value at fault, where the values are wrong and not the template; it is empty where the path
-    is not known, and None where the template is wrong.
+    `key` is the path of the faulty value if the values are wrong. It is empty if the path is not known, and None if the
+    template is wrong.
     """
 
     def __init__(self, description: str, *, offset: int, key: tuple[str, ...] | None = None) -> None:
@@ -16,9 +16,9 @@ class Fault(Exception):
 
 
 class BadArgument(Exception):
-    """A function of the template language cannot work with what it is given; the text says why.
+    """A function of the template language cannot work with its arguments; the text says why.
 
-    `is_value` tells that the values are wrong rather than the template.
+    `is_value`: the values are wrong, and not the template.
     """
 
     def __init__(self, description: str, *, is_value: bool = False) -> None:

@@ -1,13 +1,13 @@
-"""The output of a template: its text, in which each value is a token that no text and no value can forge.
+"""The output of a template: its text, with an unforgeable token in the place of each value.
 
-Theory of operation. A value must never become YAML. So the text that is given to the YAML parser holds, where a value
-belongs, only the token `U+FDD0 number U+FDD1`: two characters that Unicode reserves for a program's own use, and that
-a template must not hold. To YAML a token is a word like any other, which cannot begin, end or quote anything. When the
-parser has found the scalars, `fill` puts the values in the place of the tokens, once, and looks at nothing of what it
-has put in. A value is therefore a part of one scalar, whatever it is made of.
+Theory of operation. A value must never become YAML. So the text for the YAML parser has, in the place of a value, only
+the token `U+FDD0 number U+FDD1`: two characters that Unicode reserves for a program's own use, and that a template must
+not contain. To YAML a token is a word, which cannot begin, end or quote anything. When the parser has found the
+scalars, `fill` replaces the tokens by the values, once, and does not search the values for tokens. So a value is always
+a part of one scalar, whatever characters it has.
 
-The one way left to make a token is an escape within double quotes ("\\uFDD0"). `is_forged` sees it: the scalar then has
-more of these characters than its source.
+One other way to make a token remains: an escape within double quotes ("\\uFDD0"). `is_forged` detects it, because the
+scalar then has more of these characters than its source.
 """
 
 import bisect
@@ -22,14 +22,14 @@ MAX_OUTPUT_BYTES = 1024 * 1024
 _OPEN = "\ufdd0"
 _CLOSE = "\ufdd1"
 _TOKEN = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
-# As much white space before a value is looked at.
+# The most white space before a value that is considered.
 MAX_LEAD = 256
 _RESERVED = re.compile(f"[{_OPEN}{_CLOSE}]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A run of output that comes from one place: text that goes on with the template's, or a token for an action."""
+    """A part of the output from one place: text of the template, or the token of an action."""
 
     start: int
     offset: int
@@ -38,7 +38,7 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The text with tokens, and what stands behind them. `is_outline` tells that the values are not known yet."""
+    """The text with tokens, and their values. `is_outline`: the values are not known yet."""
 
     text: str
     is_outline: bool
@@ -52,17 +52,17 @@ class Output:
         return len(self.text) + sum(map(len, self._values))
 
     def has_value(self, text: str) -> bool:
-        """Tell whether a part of the text holds a value."""
+        """Return whether a part of the text has a value."""
         return bool(self._values) and _OPEN in text
 
     def is_forged(self, text: str, *, start: int, end: int) -> bool:
-        """Tell whether a double-quoted scalar, found from `start` to `end`, holds a token that was not made here."""
+        """Return whether a double-quoted scalar from `start` to `end` has a token that the writer did not make."""
         return text.count(_OPEN) != self.text.count(_OPEN, start, end)
 
     def fill(self, text: str, *, is_plain: bool) -> str:
         """Put the values into a scalar.
 
-        A plain scalar that is nothing but the result of `printf "%q"` becomes the text that was quoted.
+        A plain scalar that is only the result of `printf "%q"` becomes the unquoted text.
         """
         found = _TOKEN.fullmatch(text)
         if found and is_plain:
@@ -76,12 +76,12 @@ class Output:
             return value
         start = token.start()
         before = token.string[max(0, start - MAX_LEAD) : start].rpartition("\n")[2]
-        # What YAML has left of the first line's indentation is what it would have left of that of the others.
+        # YAML has removed a part of the first line's indentation; the same part is removed from the other lines.
         indent = "" if before.strip(" ") or len(before) == MAX_LEAD else before[value.own :]
         return value.replace("\n", f"\n{indent}")
 
     def place(self, start: int) -> str:
-        """Tell which line and column of the template a place of the text comes from."""
+        """Return the line and column of the template from which a place of the text comes."""
         at = bisect.bisect_right(self._segments, start, key=lambda segment: segment.start) - 1
         if at < 0:
             return place(self._template, 0)
@@ -90,24 +90,24 @@ class Output:
 
 
 def place(text: str, offset: int) -> str:
-    """Tell the line and column of an offset, both from 1."""
+    """Return the line and column of an offset, both from 1."""
     line_start = text.rfind("\n", 0, offset) + 1
     return f"line {text.count(chr(10), 0, offset) + 1}, column {offset - line_start + 1}"
 
 
 def find_reserved(text: str) -> int | None:
-    """Find a character of a template that is reserved for tokens."""
+    """Return the offset of a character of a template that is reserved for tokens, None if there is none."""
     found = _RESERVED.search(text)
     return found.start() if found else None
 
 
 class _Lines(str):
-    """A value whose lines are indented, all like the first one, which has `own` more characters before it."""
+    """A value whose lines are indented like the first one, which has `own` more characters in front."""
 
     __slots__ = ("own",)
 
     def __new__(cls, text: str, own: int) -> "_Lines":
-        """Keep a text with what stands before it."""
+        """Keep a text with the number of characters in front of it."""
         lines = super().__new__(cls, text)
         lines.own = own
         return lines
@@ -140,7 +140,7 @@ class Writer:
         self._values.append(text)
 
     def write_block(self, lead: str, text: str, offset: int) -> None:
-        """Add a value whose lines are indented: the first by `lead`, white space, which is text of the template."""
+        """Add a value with indented lines; the indentation `lead` of the first line is text of the template."""
         self._remaining_bytes -= text.count("\n") * len(lead)
         self._take(lead + text, offset)
         own = 0 if lead.startswith("\n") else self._column
@@ -149,7 +149,7 @@ class Writer:
         self._values.append(text if self._is_outline else _Lines(text.rstrip("\n"), own))
 
     def output(self) -> Output:
-        """Give what was written."""
+        """Return the output."""
         return Output(
             "".join(self._parts), self._is_outline, self._template, tuple(self._values), tuple(self._segments)
         )

@@ -1,12 +1,12 @@
 """A safe interpreter for Go's `text/template`, as templates of workflows use it.
 
-Known are: `{{.device_1}}`, `{{.a.b}}`, `{{index .a "b-c" 0}}`, trim markers, comments, variables, parentheses,
-pipelines, `if`, `else if`, `with`, `range`, `break`, `continue`, `define`, `template`, `block`, and the functions of
-`gotemplate_function`. Not known are methods and functions as values. It differs from Go where Go does harm: numbers
-print exactly as they were given, and null, lists and objects do not print at all. A missing key is an error. Steps,
-what is read and written, output and nesting are bounded.
+It knows `{{.device_1}}`, `{{.a.b}}`, `{{index .a "b-c" 0}}`, trim markers, comments, variables, parentheses, pipelines,
+`if`, `else if`, `with`, `range`, `break`, `continue`, `define`, `template`, `block`, and the functions of
+`function.table`. It does not know methods, nor functions as values. It differs from Go where Go is harmful: numbers
+print exactly, and null, lists and objects do not print at all. A missing key is an error. Steps, characters, output and
+nesting are bounded.
 
-The output is not text with values in it but `gotemplate_output.Output`, from which values cannot break out.
+The result is an `output.Output` and not text, so that values stay apart from the template's text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ from tinkwell.core.template.gotemplate.syntax import parser
 
 __all__ = ["Allowance", "Exhausted", "Fault", "Output", "Program", "Variant", "parse", "place"]
 
-# A text has 20,000 actions at most; what is more is inserted again.
+# A text has at most 20,000 actions; inserted definitions add more.
 _OUTLINE = Allowance(steps=200_000, characters=0)
 
 
 class Variant(StrEnum):
-    """Which parts of an outline's control structures are written."""
+    """Which branches of control structures an outline has."""
 
     BODIES = "BODIES"
     ELSES = "ELSES"
@@ -49,16 +49,16 @@ class Program:
 
     @property
     def action_characters(self) -> int:
-        """How much of the text is actions and comments, with the white space that these take away."""
+        """The number of characters in actions and comments, with the white space that these remove."""
         texts = (node.text for node in self.tree.nodes if isinstance(node, gotemplate_node.Text))
         return len(self.text) - sum(map(len, texts))
 
     def execute(self, values: Mapping[str, gotemplate_node.Value], allowance: Allowance = FULL) -> Output:
-        """Run the template over its values; raises Fault, and Exhausted where that costs more than it may."""
+        """Run the template with its values; raises Fault, and Exhausted if a limit is reached."""
         return gotemplate_eval.execute(self.text, self.tree, values, allowance)
 
     def outline(self, variant: Variant) -> Output:
-        """Write the text without values: each printed one is the source of its action; raises Fault."""
+        """Return the text without values: each printed value is the source of its action; raises Fault."""
         outline = _Outline(Writer(self.text, is_outline=True), self.tree.definitions, variant)
         outline.write(self.tree.nodes)
         return outline.writer.output()
@@ -73,7 +73,7 @@ def parse(text: str) -> Program:
 
 
 class _Outline:
-    """Writes a template without values. A definition that inserts itself is not written within itself."""
+    """Writes a template without values. A definition that inserts itself is written only once."""
 
     def __init__(
         self, writer: Writer, definitions: Mapping[str, Sequence[gotemplate_node.Node]], variant: Variant

@@ -1,6 +1,6 @@
-"""The invariants of a unit's life, judged over what Watch shows of it.
+"""The invariants of a unit's life, checked on the entries that Watch shows.
 
-`audit` takes entries of the log and returns each violation. Tests, the command line and the chaos all use it.
+`audit` takes entries of the log and returns each violation. Tests, the command line and the chaos runs use it.
 """
 
 from tinkwell.core.unit.invariant.audit import CHECKS, audit, gather, judge

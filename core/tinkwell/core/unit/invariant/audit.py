@@ -1,6 +1,6 @@
-"""All invariants of a unit's life as one judgement over what the log tells. Nothing else is looked at.
+"""All invariants of a unit's life, checked on entries of the log alone.
 
-Each check has the invariant's number in its first line; those of `rest` hold only once nothing is due any more.
+The first line of each check names its invariant. The checks of `rest` hold only when no event is due.
 """
 
 from collections.abc import Iterable, Sequence
@@ -84,9 +84,9 @@ CHECKS: Sequence[Check] = (
 
 
 def gather(entries: Iterable[Entry], *, namespace: str = "default", is_at_rest: bool = False) -> History:
-    """Return the history of a namespace that entries of the log tell, which are in its order.
+    """Return the history of a namespace from entries of the log, which are in the log's order.
 
-    What was created before the first entry is left out, since half of a life cannot be judged.
+    Leaves out what was created before the first entry, because its earlier entries are missing.
 
     Raises:
         ValueError: an entry's data are not what its type has.
@@ -101,5 +101,5 @@ def judge(history: History) -> list[Violation]:
 
 
 def audit(entries: Iterable[Entry], *, namespace: str = "default", is_at_rest: bool = False) -> list[Violation]:
-    """Gather and judge. `is_at_rest` says that nothing was due any more at the end, and every agent was alive."""
+    """Return every violation in some entries. `is_at_rest`: no event was due at the end, and every agent was alive."""
     return judge(gather(entries, namespace=namespace, is_at_rest=is_at_rest))

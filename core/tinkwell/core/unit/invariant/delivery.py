@@ -1,4 +1,4 @@
-"""I32 to I36: events come one at a time, are numbered without gaps, and their effects come with them."""
+"""I32 to I36: a unit gets one event at a time, events have dense numbers, and effects come with their event."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _S = EventState
 
 
 def one_event_in_flight(history: History) -> Iterator[Violation]:
-    """I32 and I33: a unit has one event in flight, and one that failed blocks it until it is over."""
+    """I32 and I33: a unit has one event in flight, and a failed event blocks the unit until it ends."""
     for unit in history.units:
         current: EventRecord | None = None
         for event in unit.events:
@@ -22,7 +22,7 @@ def one_event_in_flight(history: History) -> Iterator[Violation]:
 
 
 def attempts_follow_each_other(history: History) -> Iterator[Violation]:
-    """I32: an event takes the steps of its states; its attempts are counted from 1 without gaps."""
+    """I32: an event goes through its states in order; its attempts are counted from 1 without gaps."""
     for unit in history.units:
         last: dict[str, EventRecord] = {}
         for event in unit.events:
@@ -45,9 +45,6 @@ def _wrong_step(before: EventRecord | None, event: EventRecord) -> str:
         return (
             "" if event.attempt == before.attempt + 1 else f"attempt {event.attempt} follows attempt {before.attempt}"
         )
-    if before.state is _S.ERROR and event.change == "UPDATED":
-        # Somebody has it tried again at another time.
-        return "" if (event.state, event.attempt) == (before.state, before.attempt) else "it is UPDATED as another one"
     if before.state is _S.ERROR and event.state in (_S.COMMITTED, _S.ERROR):
         return f"it was ERROR before, and is {event.state} without another attempt"
     return ""
@@ -89,7 +86,7 @@ def effects_come_with_their_event(history: History) -> Iterator[Violation]:
 
 
 def _check_writes(history: History, unit: UnitHistory) -> Iterator[Violation]:
-    """A bag and its unit's commit are written in one transaction, so no other event of the unit is between."""
+    """No other event of the unit is between a bag's entry and its unit's commit: one transaction writes both."""
     events = sorted(
         [
             *((event.revision, event.state is _S.COMMITTED) for event in unit.events),

@@ -1,7 +1,7 @@
-"""The records of one namespace, sorted by what they are about; what each invariant is judged over.
+"""The records of one namespace, sorted by resource: the input of each invariant.
 
-A *stream* is what a unit was told: its COMMITTED and SKIPPED events in order. Revisions tell what was known when: a
-change whose revision is lower was there before.
+The *stream* of a unit is its COMMITTED and SKIPPED events in order. A revision says what was known when: a change with
+a lower revision was written before.
 """
 
 import bisect
@@ -24,7 +24,7 @@ from tinkwell.core.unit.invariant.record import (
 )
 from tinkwell.core.unit.kinds import EventKind, EventState, Life, Profile, TaskState
 
-# Later than everything in the log.
+# A revision that is later than everything in the log.
 NEVER = 2**63
 
 R = TypeVar("R", bound=Place)
@@ -32,27 +32,27 @@ _REVISION = operator.attrgetter("revision")
 
 
 def at(records: Sequence[R], revision: int) -> R | None:
-    """Return the last of some records that is not later than a revision."""
+    """Return the last record whose revision is at most `revision`."""
     index = bisect.bisect_right(records, revision, key=_REVISION)
     return records[index - 1] if index else None
 
 
 def first_dying(records: Iterable[UnitRecord | ApplicationRecord | RelationRecord | StorageRecord]) -> int:
-    """Return the revision at which the end of something began, or NEVER."""
+    """Return the revision at which a resource became DYING, or NEVER."""
     return next((record.revision for record in records if record.life is not Life.ALIVE or record.is_deleted), NEVER)
 
 
 def deleted(records: Sequence[Place]) -> int:
-    """Return the revision at which something was deleted, or NEVER."""
+    """Return the revision at which a resource was deleted, or NEVER."""
     return records[-1].revision if records and records[-1].is_deleted else NEVER
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event that a unit was told, or that was skipped; `granted` is the revision of its last attempt's start.
+    """An event that a unit was told, or that was skipped; `granted` is the revision at which its last attempt began.
 
-    `first_granted` is that of its first attempt. Both are the revision of the skip itself where it never started.
-    `is_forced`: it is the second of a pair or a chain, which comes at once whatever else there is.
+    `first_granted` is the revision at which its first attempt began. Both are the revision of the skip if no attempt
+    began. `is_forced`: it is the second of a pair or a chain, so it comes at once, before everything else.
     """
 
     record: EventRecord
@@ -79,9 +79,9 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A task that a unit began; `ended` is the revision of its end, NEVER where it still runs.
+    """A task that a unit began; `ended` is the revision of its end, or NEVER while it runs.
 
-    What it left of effects counts if it `has_succeeded`.
+    Its effects count only if it `has_succeeded`.
     """
 
     record: TaskRecord
@@ -95,10 +95,11 @@ class Ran:
 
 @dataclass(slots=True)
 class UnitHistory:
-    """A unit's life; a unit of the same name that is created later has another one.
+    """A unit's life; a later unit of the same name has another one.
 
-    What is NEVER has not happened: `dying`, it is to go; `forced`, it was removed by force; `gone`, nothing more can
-    come to it; `started`, its setup ended; `entered` and `broke`, it became a member of a relation, and has left it.
+    Each revision is NEVER until it happens: `dying`, its removal was asked for; `forced`, it was removed by force;
+    `gone`, it gets no more events; `started`, its setup ended; `entered` and `broke`, it became a member of a relation,
+    and left it.
     """
 
     name: str
@@ -125,7 +126,7 @@ class UnitHistory:
             self.forced = min(self.forced, record.revision)
 
     def tell(self, told: Told) -> None:
-        """Add what it was told."""
+        """Add an event that the unit was told."""
         self.stream.append(told)
         if told.kind is EventKind.START:
             self.started = min(self.started, told.revision)
@@ -135,7 +136,7 @@ class UnitHistory:
             self._broke.setdefault(told.relation, told.revision)
 
     def take_task(self, record: TaskRecord) -> None:
-        """Add a record of a task; one that ended without having begun was never run."""
+        """Add a record of a task; a task that ended before it began is left out."""
         if record.state is TaskState.RUNNING and record.change == "TASK_STARTED":
             self.tasks.append(Ran(record))
         elif record.state.is_final:
@@ -145,26 +146,26 @@ class UnitHistory:
                     self.tasks[index] = replace(ran, ended=record.revision, has_succeeded=is_done)
 
     def entered(self, number: int) -> int:
-        """Return the revision at which it became a member of a relation, or NEVER."""
+        """Return the revision at which the unit became a member of a relation, or NEVER."""
         return self._entered.get(number, NEVER)
 
     def broke(self, number: int) -> int:
-        """Return the revision at which it had broken a relation, or NEVER."""
+        """Return the revision at which the unit had broken a relation, or NEVER."""
         return self._broke.get(number, NEVER)
 
     def relations(self) -> list[int]:
-        """Return the numbers of the relations that it was a member of."""
+        """Return the numbers of the relations that the unit was a member of."""
         return sorted(self._entered)
 
     def first(self, kind: EventKind) -> Told | None:
-        """Return the first event of a kind that it was told."""
+        """Return the first event of a kind that the unit was told."""
         return next((told for told in self.stream if told.kind is kind), None)
 
     def horizon(self, revision: int) -> int:
-        """Return a revision up to which a grant at another revision surely knew everything.
+        """Return a revision such that a grant at `revision` certainly saw everything up to it.
 
-        A grant may share a transaction with the end of the event before it, so it surely knew what came before the last
-        record of that event's life.
+        The grant may be in one transaction with the end of the event before it. So it certainly saw what came before
+        the last record of that earlier event.
         """
         index = bisect.bisect_left(self.events, revision, key=_REVISION)
         while index and self.events[index - 1].state.is_final:
@@ -218,18 +219,18 @@ class RelationHistory:
         return deleted(self.records)
 
     def endpoint(self, application: str) -> str:
-        """Return the endpoint of an application, or nothing if it is none of the ends."""
+        """Return the endpoint of an application, or "" if the application is not in the relation."""
         return next((endpoint for name, endpoint in self.records[0].ends if name == application), "")
 
     def version(self, owner: str) -> int:
-        """Return the last version of a bag."""
+        """Return the last version of an owner's bag."""
         bag = self.bags.get(owner)
         return bag[-1].version if bag else 0
 
 
 @dataclass(slots=True)
 class History:
-    """Everything of one namespace. `is_at_rest`: nothing was due any more, and every agent alive, when it ended."""
+    """The whole history of a namespace. `is_at_rest`: at its end no event was due, and every agent was alive."""
 
     is_at_rest: bool = False
     units: list[UnitHistory] = field(default_factory=list)
@@ -239,17 +240,17 @@ class History:
     secrets: dict[str, list[SecretRecord]] = field(default_factory=dict)
 
     def members(self, number: int) -> Iterator[UnitHistory]:
-        """Yield the units that ever were members of a relation."""
+        """Yield the units that were ever members of a relation."""
         return (unit for unit in self.units if unit.entered(number) < NEVER)
 
     def unit(self, name: str, number: int) -> UnitHistory | None:
-        """Return the unit of a name that knows of a relation."""
+        """Return the unit of this name that was told of the relation, or None."""
         found = [unit for unit in self.units if unit.name == name]
         return next((unit for unit in found if unit.entered(number) < NEVER), found[-1] if found else None)
 
 
 class Gatherer:
-    """Puts the records of one namespace together. What began before the first record is left out."""
+    """Collects the records of one namespace. Resources that were created before the first record are left out."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
@@ -261,7 +262,7 @@ class Gatherer:
         self._history = History()
 
     def gather(self, records: Iterable[Record], *, is_at_rest: bool = False) -> History:
-        """Return the history that records tell, which are in the order of the log."""
+        """Return the history of records, which are in the order of the log."""
         for record in records:
             self._take(record)
         self._history.is_at_rest = is_at_rest
@@ -343,7 +344,7 @@ class Gatherer:
 
 
 def _is_forced(before: Sequence[Told], record: EventRecord) -> bool:
-    """Return whether an event is the second of a pair or a chain, after the two before it."""
+    """Return whether an event is the second of a pair or a chain, given the events `before` it."""
     if not before:
         return False
     last = before[-1]

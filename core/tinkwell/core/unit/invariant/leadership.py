@@ -1,4 +1,4 @@
-"""I19 and I20: who leads, and who is told so."""
+"""I19 to I21: who leads, and who is told about it."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _TOLD = (_K.LEADER_ELECTED, _K.LEADER_SETTINGS_CHANGED)
 
 
 def leader_is_told_so(history: History) -> Iterator[Violation]:
-    """I19: `leader-elected` comes to the leader of its term, `leader-settings-changed` to others."""
+    """I19: the leader of a term gets `leader-elected`, other units get `leader-settings-changed`."""
     for unit in history.units:
         for told in unit.stream:
             term = told.record.term
@@ -24,7 +24,7 @@ def leader_is_told_so(history: History) -> Iterator[Violation]:
 
 
 def _led_throughout(unit: UnitHistory, revision: int) -> bool:
-    """Return whether a unit led from what it surely knew at a grant on, until that."""
+    """Return whether a unit led during the whole time from the grant's horizon until the grant."""
     horizon = unit.horizon(revision)
     records = unit.application.records
     leaders = {record.leader for record in records if horizon < record.revision <= revision}
@@ -53,7 +53,7 @@ def one_leader_for_each_term(history: History) -> Iterator[Violation]:
 
 
 def settings_follow_elections(history: History) -> Iterator[Violation]:
-    """I20: who is elected is told to all other started units, once for elections that follow each other quickly."""
+    """I20: all other started units are told of an election; one event may stand for several quick elections."""
     for application in history.applications if history.is_at_rest else []:
         stream = [(unit, told) for unit in application.units.values() for told in unit.stream]
         elected = max((told.record.term for _, told in stream if told.kind is _K.LEADER_ELECTED), default=0)
@@ -66,7 +66,7 @@ def settings_follow_elections(history: History) -> Iterator[Violation]:
 
 
 def leader_is_replaced(history: History) -> Iterator[Violation]:
-    """I21: where a unit is started and lives, one that lives leads, and knows so."""
+    """I21: if an application has a started, living unit, a living unit leads it and was told so."""
     for application in history.applications if history.is_at_rest else []:
         living = [unit for unit in application.units.values() if lives(unit)]
         last = application.records[-1]
@@ -80,5 +80,5 @@ def leader_is_replaced(history: History) -> Iterator[Violation]:
 
 
 def lives(unit: UnitHistory) -> bool:
-    """Return whether a unit is started, and neither it nor its application is to go."""
+    """Return whether a unit has started, and neither the unit nor its application is DYING."""
     return unit.started < NEVER == unit.dying and first_dying(unit.application.records) == NEVER

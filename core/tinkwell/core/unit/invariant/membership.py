@@ -1,4 +1,4 @@
-"""I17, I35, L1 to L3 and J1: who is told of whom, and when a relation is over."""
+"""I17, I35, L1 to L3 and J1: which members a unit is told of, and when a relation ends."""
 
 import bisect
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _K = EventKind
 
 
 def leaver_comes_first(history: History) -> Iterator[Violation]:
-    """I17: others are told of a unit's leaving when it owes nothing more of the relation, or was removed by force."""
+    """I17: other units are told that a unit left after it owes no event of the relation, or was removed by force."""
     for unit in history.units:
         for told in unit.stream:
             if told.kind is not _K.RELATION_DEPARTED:
@@ -28,7 +28,7 @@ def leaver_comes_first(history: History) -> Iterator[Violation]:
 
 
 def _left(unit: UnitHistory, relation: RelationHistory) -> int:
-    """Return the revision at which a unit owed nothing more of a relation."""
+    """Return the revision from which a unit owed no event of a relation."""
     if not relation.is_peer:
         return min(unit.broke(relation.number), unit.gone)
     open_members: set[str] = set()
@@ -45,7 +45,7 @@ def _left(unit: UnitHistory, relation: RelationHistory) -> int:
 
 
 def relation_outlives_its_members(history: History) -> Iterator[Violation]:
-    """I35: a relation is deleted after each unit that was granted its creation has broken it, withdrew, or is gone."""
+    """I35: a relation is deleted after each of its units has broken it, withdrew its creation, or is gone."""
     for relation in history.relations.values():
         if relation.deleted == NEVER:
             continue
@@ -64,7 +64,7 @@ def _is_creation(event: EventRecord, relation: RelationHistory) -> bool:
 
 
 def _own_side(history: History, invariant: str) -> Iterator[tuple[UnitHistory, Told]]:
-    """Yield what units of one profile are told, in relations with others, of units of their own application."""
+    """Yield the units of a profile with their events about units of their own application, but for peer relations."""
     for unit in history.units:
         if unit.application.is_literal != invariant.startswith("L"):
             continue
@@ -75,7 +75,7 @@ def _own_side(history: History, invariant: str) -> Iterator[tuple[UnitHistory, T
 
 
 def newcomer_is_told_of_no_older_ones(history: History) -> Iterator[Violation]:
-    """L1: a unit is told that siblings join which enter later than itself, and of no older ones."""
+    """L1: a unit is told of siblings that entered after it, and of no older ones."""
     for unit, told in _own_side(history, "L1"):
         if told.kind is not _K.RELATION_JOINED:
             continue
@@ -85,7 +85,7 @@ def newcomer_is_told_of_no_older_ones(history: History) -> Iterator[Violation]:
 
 
 def older_ones_leave_mirrored(history: History) -> Iterator[Violation]:
-    """L2: what tells the leaving of an older sibling is mirrored, and nothing else is."""
+    """L2: a mirrored `relation-departed` tells of an older sibling, never of a peer, and only in profile LITERAL."""
     for unit in history.units:
         for told in unit.stream:
             if told.kind is not _K.RELATION_DEPARTED or not told.record.is_mirrored:
@@ -97,7 +97,7 @@ def older_ones_leave_mirrored(history: History) -> Iterator[Violation]:
 
 
 def echo_is_of_what_others_may_see(history: History) -> Iterator[Violation]:
-    """L3: an echo tells a unit what it wrote itself, outside of handlers of that relation, once."""
+    """L3: an echo tells a unit once of its own write that it made outside of this relation's handlers."""
     for unit in history.units:
         told_version: dict[int, int] = {}
         for told in unit.stream:
@@ -111,9 +111,9 @@ def echo_is_of_what_others_may_see(history: History) -> Iterator[Violation]:
 
 
 def own_writes(history: History, unit: UnitHistory, number: int) -> Iterator[tuple[int, int]]:
-    """Yield the versions of a unit's bag, each with the number of the relation whose handler wrote it, or 0.
+    """Yield each version of a unit's bag with the number of the relation whose handler wrote it.
 
-    A task is a handler of no relation.
+    The number is 0 if a task or a handler of no relation wrote it.
     """
     relation = history.relations.get(number)
     bag = relation.bags.get(unit.name, []) if relation else []
@@ -125,6 +125,6 @@ def own_writes(history: History, unit: UnitHistory, number: int) -> Iterator[tup
 
 
 def siblings_meet_among_peers_only(history: History) -> Iterator[Violation]:
-    """J1: siblings meet in relations of peers only, and nobody is told of its own write."""
+    """J1: siblings meet only in peer relations, and no unit is told of its own write."""
     for unit, told in _own_side(history, "J1"):
         yield of("J1", unit, told, f"it tells of {told.remote}, a unit of its own application")

@@ -1,4 +1,4 @@
-"""I18, I22 to I26: what comes in the middle of a unit's life."""
+"""I18, I22 to I24 and I26: events between a unit's start and its end."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def upgrade_is_followed(history: History) -> Iterator[Violation]:
 
 
 def code_never_goes_back(history: History) -> Iterator[Violation]:
-    """I18: a unit's code changes by `upgrade-charm`, or where an event is tried again, to one that is newer."""
+    """I18: a unit's code changes by `upgrade-charm`, or by a new attempt of an event, and only to newer code."""
     for unit in history.units:
         charms = [record.charm for record in unit.application.records]
         charms = [charm for before, charm in zip(["", *charms], charms, strict=False) if charm != before]
@@ -30,7 +30,7 @@ def code_never_goes_back(history: History) -> Iterator[Violation]:
         for event in unit.events:
             if event.state is not EventState.RUNNING:
                 continue
-            # Who goes back to a former charm makes it the newest one.
+            # A charm that an operator returns to counts as the newest one.
             at = next((index for index in range(max(position, 0), len(charms)) if charms[index] == event.charm), None)
             if at is None:
                 yield of(
@@ -43,7 +43,7 @@ def code_never_goes_back(history: History) -> Iterator[Violation]:
 
 
 def operation_comes_after_start(history: History) -> Iterator[Violation]:
-    """I22 and I23: `update-status`, upgrades and what was requested come after `start`, and before the end."""
+    """I22 and I23: `update-status`, upgrades and requested events come after `start`, and before the removal."""
     for unit in history.units:
         for told in unit.stream:
             if told.kind not in _OPERATION:
@@ -56,7 +56,7 @@ def operation_comes_after_start(history: History) -> Iterator[Violation]:
 
 
 def update_status_comes_last(history: History) -> Iterator[Violation]:
-    """I22: `update-status` comes when nothing else is due."""
+    """I22: `update-status` comes when no other event is due."""
     for unit in history.units:
         config = charm = ""
         version = 0
@@ -75,7 +75,7 @@ def update_status_comes_last(history: History) -> Iterator[Violation]:
 
 
 def _is_owed(unit: UnitHistory, told: Told, charm: str) -> bool:
-    """Return whether the application has had another charm from what the unit surely knew on."""
+    """Return whether an upgrade was certainly due: the application did not have `charm` from the grant's horizon on."""
     horizon = unit.horizon(told.first_granted)
     since = [one.charm for one in unit.application.records if horizon < one.revision <= told.first_granted]
     return charm not in [unit.application.at(horizon).charm, *since]
@@ -114,7 +114,7 @@ def storage_is_one_to_one(history: History) -> Iterator[Violation]:
 
 
 def configuration_is_seen(history: History) -> Iterator[Violation]:
-    """I26: each configuration is seen by a `config-changed` whose last attempt was granted after it."""
+    """I26: for each configuration there is a `config-changed` whose last attempt was granted after it."""
     for unit in history.units:
         last = -1
         for told in unit.stream:

@@ -1,6 +1,6 @@
-"""What the log tells of units, as an audit reads it: one record for each entry.
+"""The log's entries about units, as typed records: one record for each entry.
 
-`read` takes an entry's types and its data, as Watch shows them. What does not concern units has no record.
+`read` takes an entry's types and data as Watch shows them. Entries that do not concern units have no record.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where in the log a record stands, and what about; `change` is the type of the entry."""
+    """The entry's place in the log, and the resource it is about; `change` is the entry's type."""
 
     revision: int
     change: str
@@ -43,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRecord(Place):
-    """A unit event in one of its states. `relation` is 0 where it has none."""
+    """A unit event in one of its states. `relation` is 0 if it is about no relation."""
 
     unit: str
     kind: EventKind
@@ -69,7 +69,7 @@ class EventRecord(Place):
 
     @property
     def name(self) -> str:
-        """What people call it: `db-relation-joined (pg/0)`."""
+        """The event's name in messages: `db-relation-joined (pg/0)`."""
         first = self.endpoint or self.storage.partition("/")[0]
         about = self.remote or self.application or self.storage or self.secret
         name = f"{first}-{self.kind}" if first else str(self.kind)
@@ -78,8 +78,6 @@ class EventRecord(Place):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitRecord(Place):
-    """A unit."""
-
     name: str
     namespace: str
     life: Life
@@ -88,8 +86,6 @@ class UnitRecord(Place):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationRecord(Place):
-    """An application."""
-
     name: str
     namespace: str
     life: Life
@@ -123,7 +119,7 @@ class BagRecord(Place):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageRecord(Place):
-    """An instance of storage, and the unit that it is for."""
+    """An instance of storage, and the unit that it belongs to."""
 
     name: str
     namespace: str
@@ -133,7 +129,7 @@ class StorageRecord(Place):
 
 @dataclass(frozen=True, slots=True)
 class GrantRecord:
-    """The units of an application, or one of them, may read a secret; relation 0 is for as long as it is there."""
+    """An application's units, or one unit, may read a secret; relation 0 means as long as the secret exists."""
 
     relation: int
     application: str
@@ -142,9 +138,9 @@ class GrantRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRecord(Place):
-    """A secret, by the id that charms know, of a unit, an application, or of users, then without owner.
+    """A secret, by the id that charms know; its owner is a unit, an application, or "" for users.
 
-    `grants` is None where the entry does not say who may read it.
+    `grants` is None if the entry does not say who may read it.
     """
 
     name: str
@@ -177,7 +173,7 @@ Record: TypeAlias = (
 
 
 def read(entry: Entry) -> Record | None:
-    """Return the record of an entry, or None if it is about something else.
+    """Return the record of an entry, or None if the entry does not concern units.
 
     Raises:
         ValueError: its data are not what entries of this type have; the message says which.
@@ -228,7 +224,7 @@ def _read(entry: Entry) -> Record | None:
 
 def _event(entry: Entry, data: JsonObject) -> EventRecord | None:
     if entry.event_type in ("DELETED", "UPDATED"):
-        # Old ones are deleted with time; they did happen. When a failed one is tried again says nothing of it.
+        # Retention deletes old events, which still have happened. A retry of a failed event is no step of its life.
         return None
     relation = _part(data, "relation")
     seen = _part(data, "seen")

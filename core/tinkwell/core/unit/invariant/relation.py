@@ -1,4 +1,4 @@
-"""I11 to I16 and I31: what one unit is told of one relation, in which order and how often."""
+"""I11 to I16 and I31: the order and number of the events that a unit gets about one relation."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ _K = EventKind
 
 @dataclass(slots=True)
 class _Known:
-    """What a unit was told of a relation so far."""
+    """What a unit has been told of a relation so far."""
 
     is_created: bool = False
     is_broken: bool = False
@@ -20,7 +20,7 @@ class _Known:
     departed: set[str] = field(default_factory=set)
 
     def add(self, told: Told) -> None:
-        """Know of one event more."""
+        """Add one event."""
         match told.kind:
             case _K.RELATION_CREATED:
                 self.is_created = True
@@ -34,7 +34,7 @@ class _Known:
 
 
 def _walk(history: History) -> Iterator[tuple[UnitHistory, Told, _Known]]:
-    """Yield each event of a relation with what the unit had been told of it before."""
+    """Yield each relation event with what the unit had been told of the relation before it."""
     for unit in history.units:
         known: dict[int, _Known] = {}
         for told in unit.stream:
@@ -53,7 +53,7 @@ def _judged(
 
 
 def created_comes_first(history: History) -> Iterator[Violation]:
-    """I11: `relation-created` comes once for each relation, before all else of it."""
+    """I11: `relation-created` comes once for each relation, before all other events of it."""
 
     def judge(_: UnitHistory, told: Told, known: _Known) -> str | None:
         if told.kind is _K.RELATION_CREATED and known.is_created:
@@ -66,7 +66,7 @@ def created_comes_first(history: History) -> Iterator[Violation]:
 
 
 def changed_follows_joined(history: History) -> Iterator[Violation]:
-    """I12: `relation-joined` of a unit is followed by its `relation-changed`, with nothing between."""
+    """I12: `relation-joined` of a unit is followed by its `relation-changed`, with no event between."""
     for unit in history.units:
         for told, after in zip(unit.stream, unit.stream[1:], strict=False):
             if told.kind is not _K.RELATION_JOINED:
@@ -77,7 +77,7 @@ def changed_follows_joined(history: History) -> Iterator[Violation]:
 
 
 def changed_is_of_members(history: History) -> Iterator[Violation]:
-    """I13: `relation-changed` is of a member; an echo comes while there are members."""
+    """I13: `relation-changed` is about a member; an echo comes while the relation has members."""
 
     def judge(unit: UnitHistory, told: Told, known: _Known) -> str | None:
         if told.kind is not _K.RELATION_CHANGED or not told.remote:
@@ -105,7 +105,7 @@ def joined_never_follows_departed(history: History) -> Iterator[Violation]:
 
 
 def departed_is_of_members(history: History) -> Iterator[Violation]:
-    """I15: `relation-departed` is of a member unless it is mirrored; `relation-broken` ends all of the relation."""
+    """I15: `relation-departed` is about a member unless it is mirrored; nothing follows `relation-broken`."""
 
     def judge(_: UnitHistory, told: Told, known: _Known) -> str | None:
         if known.is_broken:
@@ -124,7 +124,7 @@ def departed_is_of_members(history: History) -> Iterator[Violation]:
 
 
 def is_one_to_one(history: History) -> Iterator[Violation]:
-    """I16: over the life of a unit all that joined have departed, and all that was created is broken."""
+    """I16: when a unit is gone, each member that joined has departed, and each relation that was created is broken."""
     for unit in history.units:
         if unit.gone == NEVER or unit.forced < NEVER:
             continue
@@ -143,7 +143,7 @@ def is_one_to_one(history: History) -> Iterator[Violation]:
 
 
 def broken_in_operation_has_a_cause(history: History) -> Iterator[Violation]:
-    """I31: `relation-broken` comes to a unit that stays only if the relation is removed."""
+    """I31: a unit that stays gets `relation-broken` only if the relation is removed."""
     for unit, told, _ in _walk(history):
         if told.kind is not _K.RELATION_BROKEN or (relation := history.relations.get(told.relation)) is None:
             continue

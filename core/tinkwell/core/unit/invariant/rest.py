@@ -1,6 +1,6 @@
-"""What must have come when nothing is due any more: I38, and the other halves of I16, I18, I26, L1, L2 and L3.
+"""What must have happened when no event is due: I38, and the other halves of I16, I18, I26, L1, L2 and L3.
 
-All of it holds only at rest: of every unit that lives and is started, which therefore waits for nothing.
+These checks hold only at rest, and only for units that live and have started.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _K = EventKind
 
 
 class _Told:
-    """What a unit was told of one relation in all."""
+    """Everything a unit was told of one relation."""
 
     def __init__(self, unit: UnitHistory, number: int) -> None:
         self.members: dict[str, int] = {}
@@ -54,7 +54,7 @@ def _at_rest(history: History) -> Iterator[tuple[UnitHistory, RelationHistory, _
 
 
 def _members(history: History, relation: RelationHistory) -> Iterator[UnitHistory]:
-    """Yield the units that are in a relation, and stay."""
+    """Yield the units that are in a relation and are not leaving."""
     for unit in history.units:
         if unit.entered(relation.number) < NEVER == unit.dying and unit.broke(relation.number) == NEVER:
             yield unit
@@ -65,7 +65,7 @@ def _of(invariant: str, unit: UnitHistory, relation: RelationHistory, text: str)
 
 
 def all_bags_were_told(history: History) -> Iterator[Violation]:
-    """I38: everyone was told the last version of every bag of the other side and its peers, but of its own writes."""
+    """I38: every unit was told the last version of each bag of the other side and of peers, except its own writes."""
     for unit, relation, told in _at_rest(history):
         for member, seen in told.members.items():
             if seen != relation.version(member):
@@ -80,7 +80,7 @@ def all_bags_were_told(history: History) -> Iterator[Violation]:
 
 
 def _need_not_be_told(unit: UnitHistory, relation: RelationHistory) -> bool:
-    """Whether a unit wrote last to its own application's bag, or leads, and so is not told of it (J)."""
+    """Whether a unit wrote last to its application's bag, or leads the application, and so is not told of it (J)."""
     bag = relation.bags.get(unit.application.name, [])
     has_written = bool(bag) and unit.application.at(bag[-1].revision).leader == unit.name
     leads = unit.application.records[-1].leader == unit.name
@@ -88,7 +88,7 @@ def _need_not_be_told(unit: UnitHistory, relation: RelationHistory) -> bool:
 
 
 def all_members_have_joined(history: History) -> Iterator[Violation]:
-    """I16 and L1: everyone was told of all members on the other side, of its peers, and of younger siblings (L)."""
+    """I16 and L1: every unit was told of all members on the other side, of its peers, and of younger siblings (L)."""
     for unit, relation, told in _at_rest(history):
         for other in _members(history, relation):
             if other is unit or other.name in told.members:
@@ -100,7 +100,7 @@ def all_members_have_joined(history: History) -> Iterator[Violation]:
 
 
 def all_leavers_have_departed(history: History) -> Iterator[Violation]:
-    """I16 and L2: everyone was told that its members have left, and that older siblings have (L)."""
+    """I16 and L2: every unit was told of each member that left, and of each older sibling that left (L)."""
     for unit, relation, told in _at_rest(history):
         for name in told.members:
             member = history.unit(name, relation.number)
@@ -117,7 +117,7 @@ def all_leavers_have_departed(history: History) -> Iterator[Violation]:
 
 
 def own_writes_were_echoed(history: History) -> Iterator[Violation]:
-    """L3: a unit with members was told what it wrote last, outside of handlers of that relation."""
+    """L3: a unit with members was told of its last write outside of that relation's handlers."""
     for unit, relation, told in _at_rest(history):
         if relation.is_peer or not unit.application.is_literal or not told.members:
             continue
@@ -127,7 +127,7 @@ def own_writes_were_echoed(history: History) -> Iterator[Violation]:
 
 
 def all_relations_were_told(history: History) -> Iterator[Violation]:
-    """I3 and I31: everyone has created what it is in, and broken what is gone."""
+    """I3 and I31: every unit was told of each relation that it is in, and has broken each that is gone."""
     for unit in history.units if history.is_at_rest else []:
         if not lives(unit):
             continue
@@ -146,7 +146,7 @@ def _is_same_life(unit: UnitHistory, relation: RelationHistory) -> bool:
 
 
 def today_is_seen(history: History) -> Iterator[Violation]:
-    """I18, I24 and I26: everyone has seen the configuration and the charm of today, and has its storage."""
+    """I18, I24 and I26: every unit has seen the newest configuration and charm, and has its storage attached."""
     for unit in history.units if history.is_at_rest else []:
         if not lives(unit):
             continue
@@ -166,7 +166,7 @@ def today_is_seen(history: History) -> Iterator[Violation]:
 
 
 def everyone_has_ended(history: History) -> Iterator[Violation]:
-    """I16: whoever was to go is gone."""
+    """I2 and I16: every unit has started, or is gone if its removal was asked for."""
     for unit in history.units if history.is_at_rest else []:
         if unit.dying < NEVER == unit.gone:
             yield Violation("I16", unit.name, 0, "at rest it is still to go")

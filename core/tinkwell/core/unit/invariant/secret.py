@@ -1,4 +1,4 @@
-"""I25: which events of secrets come to whom, and of which revisions."""
+"""I25: which units get the events of secrets, and for which revisions."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,9 +20,9 @@ def secrets_come_in_operation(history: History) -> Iterator[Violation]:
 
 
 def secrets_come_to_whom_they_concern(history: History) -> Iterator[Violation]:
-    """I25: `secret-changed` comes to who was granted the secret and does not own it, the others to who owns it."""
+    """I25: a reader that is not the owner gets `secret-changed`; the owner gets the other events."""
     for unit, told in _events(history):
-        records = _known(history, unit, told)
+        records = _seen_records(history, unit, told)
         if not records:
             continue
         if all(record.is_deleted for record in records):
@@ -37,7 +37,7 @@ def secrets_come_to_whom_they_concern(history: History) -> Iterator[Violation]:
 
 
 def changes_are_told_once(history: History) -> Iterator[Violation]:
-    """I25: `secret-changed` tells of the newest revision, which is newer than what the unit was told."""
+    """I25: `secret-changed` tells of the newest revision, which is newer than the one that the unit was told of."""
     for unit in history.units:
         last: dict[str, int] = {}
         for told in unit.stream:
@@ -46,14 +46,14 @@ def changes_are_told_once(history: History) -> Iterator[Violation]:
             secret, revision = told.record.secret, told.record.secret_revision
             if revision <= last.get(secret, 0):
                 yield of("I25", unit, told, f"it tells of revision {revision}, and {last[secret]} was told before")
-            known = [record.latest for record in _known(history, unit, told)]
+            known = [record.latest for record in _seen_records(history, unit, told)]
             if known and not min(known) <= revision <= max(known):
                 yield of("I25", unit, told, f"it tells of revision {revision}, and {max(known)} is the newest one")
             last[secret] = revision
 
 
 def what_nobody_reads_is_told_once(history: History) -> Iterator[Violation]:
-    """I25: `secret-remove` tells of a revision that is not the newest one, once."""
+    """I25: `secret-remove` tells once of a revision, which is not the newest one."""
     for unit in history.units:
         removed: set[tuple[str, int]] = set()
         for told in unit.stream:
@@ -62,16 +62,16 @@ def what_nobody_reads_is_told_once(history: History) -> Iterator[Violation]:
             secret, revision = told.record.secret, told.record.secret_revision
             if (secret, revision) in removed:
                 yield of("I25", unit, told, f"revision {revision} was told before")
-            known = [record.latest for record in _known(history, unit, told)]
+            known = [record.latest for record in _seen_records(history, unit, told)]
             if known and revision >= max(known):
                 yield of("I25", unit, told, f"revision {revision} is the newest one")
             removed.add((secret, revision))
 
 
 def rotation_was_wanted(history: History) -> Iterator[Violation]:
-    """I25: `secret-rotate` comes for secrets that have an interval."""
+    """I25: `secret-rotate` comes only for secrets with a rotation interval."""
     for unit, told in _events(history):
-        records = _known(history, unit, told)
+        records = _seen_records(history, unit, told)
         if told.kind is _K.SECRET_ROTATE and records and not any(record.is_rotated for record in records):
             yield of("I25", unit, told, "nobody wanted it to be rotated")
 
@@ -80,10 +80,11 @@ def _events(history: History) -> Iterator[tuple[UnitHistory, Told]]:
     return ((unit, told) for unit in history.units for told in unit.stream if told.kind.is_secret)
 
 
-def _known(history: History, unit: UnitHistory, told: Told) -> Sequence[SecretRecord]:
-    """Return what the last attempt's grant may have known of its secret: what it surely knew, and what came later.
+def _seen_records(history: History, unit: UnitHistory, told: Told) -> Sequence[SecretRecord]:
+    """Return the records of the event's secret that the last attempt's grant may have seen.
 
-    Nothing, where the secret was there before the first record.
+    These are the record that it certainly saw, and the later ones. Empty if the secret was created before the first
+    record.
     """
     records = history.secrets.get(told.record.secret, [])
     horizon = unit.horizon(told.granted)
@@ -92,7 +93,7 @@ def _known(history: History, unit: UnitHistory, told: Told) -> Sequence[SecretRe
 
 
 def _owns(unit: UnitHistory, record: SecretRecord, told: Told, *, is_throughout: bool = False) -> bool:
-    """Return whether a unit owned a secret at some time that the grant may have known, or at all of them."""
+    """Return whether a unit owned a secret at some time that the grant may have seen, or (`is_throughout`) always."""
     if record.owner != unit.application.name:
         return record.owner == unit.name
     horizon, records = unit.horizon(told.granted), unit.application.records
@@ -107,7 +108,7 @@ def _may_read(history: History, unit: UnitHistory, record: SecretRecord, told: T
 
 
 def _holds(history: History, unit: UnitHistory, grant: GrantRecord, horizon: int) -> bool:
-    """Return whether a grant was the unit's, and surely not ended with its relation."""
+    """Return whether a grant is for the unit, and had not certainly ended with its relation."""
     if grant.application != unit.application.name or grant.unit not in ("", unit.name):
         return False
     relation = history.relations.get(grant.relation)

@@ -8,7 +8,7 @@ from tinkwell.core.unit.invariant.violation import Violation, of
 from tinkwell.core.unit.kinds import EventKind, Life
 
 _K = EventKind
-# In the order in which they come: each of the setup's kinds, and its place.
+# Each kind of event of the setup, with its place in the order.
 _ORDER = {
     _K.STORAGE_ATTACHED: 0,
     _K.INSTALL: 1,
@@ -18,11 +18,10 @@ _ORDER = {
     _K.CONFIG_CHANGED: 4,
     _K.START: 5,
 }
-_ONCE = (_K.INSTALL, _K.CONFIG_CHANGED, _K.START)
 
 
 def setup(unit: UnitHistory) -> Sequence[Told]:
-    """Return what a unit was told up to its first `start`, and before its end began."""
+    """Return the events that a unit was told up to its first `start`, and before its removal."""
     told = []
     for one in unit.stream:
         if one.first_granted > unit.dying:
@@ -34,7 +33,7 @@ def setup(unit: UnitHistory) -> Sequence[Told]:
 
 
 def storage_comes_first(history: History) -> Iterator[Violation]:
-    """I1: what storage a unit was allotted is attached before `install`, and nothing else comes before it."""
+    """I1: the storage of a new unit is attached before `install`, and nothing else comes before `install`."""
     for unit in history.units:
         told = setup(unit)
         install = next((one for one in told if one.kind is _K.INSTALL), None)
@@ -51,7 +50,7 @@ def storage_comes_first(history: History) -> Iterator[Violation]:
 
 
 def _allotted(history: History, unit: UnitHistory, install: Told) -> Iterator[str]:
-    """Yield the storages that a unit had before its first event, and when `install` was granted."""
+    """Yield the storages that a unit had both before its first event and when `install` was granted."""
     for name, records in history.storage.items():
         if all(_has(unit, at(records, then - 1)) for then in (unit.events[0].revision, install.first_granted)):
             yield name
@@ -78,7 +77,7 @@ def one_config_changed_in_setup(history: History) -> Iterator[Violation]:
 
 
 def start_follows_config_changed(history: History) -> Iterator[Violation]:
-    """I6: each `start` is adjacent after a `config-changed`."""
+    """I6: each `start` comes directly after a `config-changed`."""
     for unit in history.units:
         for before, one in zip([None, *unit.stream], unit.stream, strict=False):
             if one.kind is _K.START and (before is None or before.kind is not _K.CONFIG_CHANGED):
@@ -92,7 +91,7 @@ def _come_once(history: History, invariant: str, kind: EventKind) -> Iterator[Vi
 
 
 def relations_are_created_in_setup(history: History) -> Iterator[Violation]:
-    """I3: each relation that is alive when `install` is committed is created before the leader step."""
+    """I3: each relation that lives when `install` is committed is created before the leader step."""
     for unit in history.units:
         told = setup(unit)
         install = next((one for one in told if one.kind is _K.INSTALL), None)
@@ -108,16 +107,16 @@ def relations_are_created_in_setup(history: History) -> Iterator[Violation]:
 
 
 def _is_visible(unit: UnitHistory, install: Told, created: int) -> bool:
-    """Return whether the commit of `install` surely knew a relation, on an endpoint of the charm that it ran on.
+    """Return whether the commit of `install` certainly saw a relation, on an endpoint of the charm that it ran on.
 
-    One that began between the grant and the commit may have been too late for it.
+    A relation that began between the grant and the commit may have been too late for the commit.
     """
     records = unit.application.records
     if created > install.granted or records[0].revision > created:
         return False
     ran_on = [one.revision for one in records if one.charm == install.record.charm and one.revision < install.granted]
     then = unit.application.at(created)
-    # What a charm has related a later one has, too.
+    # A later charm keeps each endpoint that an earlier charm has in a relation.
     return bool(ran_on) and (created < ran_on[-1] or then.charm == install.record.charm)
 
 
@@ -138,12 +137,12 @@ def setup_is_in_order(history: History) -> Iterator[Violation]:
             if place < last:
                 yield of("I7", unit, one, "it came later than its place in the setup")
             if place > last + 1 and not (last in (1, 2) and place in (3, 4)):
-                yield of("I7", unit, one, "it came before what must come in the setup before it")
+                yield of("I7", unit, one, "it came before an event of the setup that must precede it")
             last = max(place, last)
 
 
 def nothing_else_before_start(history: History) -> Iterator[Violation]:
-    """I8: nothing that is no part of a setup comes before `start`."""
+    """I8: before `start` comes no event that is not part of a setup."""
     for unit in history.units:
         for one in setup(unit):
             if one.kind not in _ORDER:
@@ -170,7 +169,7 @@ def peers_are_created_in_setup(history: History) -> Iterator[Violation]:
 
 
 def setup_is_frozen(history: History) -> Iterator[Violation]:
-    """I10: a relation that begins after `install` was committed is not created in the setup."""
+    """I10: the setup does not create a relation that began after `install` was committed."""
     for unit in history.units:
         install = unit.first(_K.INSTALL)
         for one in setup(unit):

@@ -8,7 +8,7 @@ from tinkwell.core.unit.kinds import EventKind, EventState
 
 
 def tasks_come_after_start(history: History) -> Iterator[Violation]:
-    """I8: no task begins before `start`, or after the removal was asked for."""
+    """I8: a task begins after `start` and before the removal is asked for."""
     for unit, ran in _tasks(history):
         if ran.started < unit.started:
             yield _of("I8", unit, ran, "it began before start")
@@ -26,7 +26,7 @@ def tasks_part_no_pair(history: History) -> Iterator[Violation]:
 
 
 def tasks_run_alone(history: History) -> Iterator[Violation]:
-    """I32: a task runs beside no other task of its unit, and beside no event that runs."""
+    """I32: while a task runs, no other task and no event of its unit runs."""
     for unit in history.units:
         last = -1
         for ran in unit.tasks:
@@ -44,7 +44,10 @@ def _tasks(history: History) -> Iterator[tuple[UnitHistory, Ran]]:
 
 
 def _running(unit: UnitHistory) -> Iterator[tuple[int, int]]:
-    """Yield from and until when events of a unit ran. One that was lost runs until it is judged."""
+    """Yield the first and last revision of each time in which an event of a unit ran.
+
+    A lost event counts as running until the server decides what becomes of it.
+    """
     started = 0
     for event in unit.events:
         if event.state is EventState.RUNNING:

@@ -11,7 +11,7 @@ _DEPARTED, _BROKEN = _K.RELATION_DEPARTED, _K.RELATION_BROKEN
 
 
 def teardown(unit: UnitHistory) -> Sequence[Told]:
-    """Return what was granted to a unit after its removal was asked for, but for what had to follow at once."""
+    """Return the events that a unit was granted after its removal was asked for, without the forced followers."""
     return [told for told in unit.stream if told.first_granted > unit.dying and not told.is_forced]
 
 
@@ -22,7 +22,7 @@ def _place(told: Told) -> tuple[int, bool]:
 
 
 def teardown_is_in_order(history: History) -> Iterator[Violation]:
-    """I28: the relations, peers last, then storage, then `stop`, then `remove`."""
+    """I28: the teardown's order is relations (peers last), storage, `stop`, `remove`."""
     for unit in history.units:
         last = (0, False)
         number = 0
@@ -30,7 +30,7 @@ def teardown_is_in_order(history: History) -> Iterator[Violation]:
         for told in teardown(unit):
             place = _place(told)
             if place < last:
-                yield of("I28", unit, told, "it came after what it must come before")
+                yield of("I28", unit, told, "it came after an event that it must precede")
             last = max(last, place)
             if not told.relation:
                 continue
@@ -38,11 +38,11 @@ def teardown_is_in_order(history: History) -> Iterator[Violation]:
                 done.add(number)
                 number = told.relation
             if number in done:
-                yield of("I28", unit, told, f"another relation came between this and what it owed of {number}")
+                yield of("I28", unit, told, f"another relation came between this and the rest of relation {number}")
 
 
 def stop_if_started(history: History) -> Iterator[Violation]:
-    """I29: `stop` comes once to a unit that had started, and to no other one."""
+    """I29: `stop` comes once to a unit that had started, and to no other unit."""
     for unit in history.units:
         stops = [told for told in unit.stream if told.kind is _K.STOP]
         for told in stops[1:] if unit.started < NEVER else stops:
@@ -52,7 +52,7 @@ def stop_if_started(history: History) -> Iterator[Violation]:
 
 
 def remove_if_installed(history: History) -> Iterator[Violation]:
-    """I30: `remove` comes once, last, to a unit that was installed, and to no other one."""
+    """I30: `remove` comes once, last, to a unit that was installed, and to no other unit."""
     for unit in history.units:
         removes = [index for index, told in enumerate(unit.stream) if told.kind is _K.REMOVE]
         is_installed = unit.first(_K.INSTALL) is not None
@@ -70,7 +70,7 @@ def _has_ended(unit: UnitHistory) -> bool:
 
 
 def only_teardown_after_dying(history: History) -> Iterator[Violation]:
-    """I29 and I30: once a unit is to go it is granted nothing but teardown."""
+    """I29 and I30: once its removal was asked for, a unit is granted only teardown events."""
     for unit in history.units:
         for told in teardown(unit):
             if not told.kind.is_teardown:
@@ -81,7 +81,7 @@ def only_teardown_after_dying(history: History) -> Iterator[Violation]:
 
 
 def nothing_after_force(history: History) -> Iterator[Violation]:
-    """I37: after a unit was removed by force nothing more comes to it."""
+    """I37: a unit gets no event after it was removed by force."""
     for unit in history.units:
         for event in unit.events:
             if event.revision > unit.forced and event.state is not EventState.ABANDONED:

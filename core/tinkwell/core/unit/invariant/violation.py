@@ -1,4 +1,4 @@
-"""What an audit finds."""
+"""The violations that an audit finds."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tinkwell.core.unit.invariant.record import EventRecord
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One violation of an invariant, such as I12; `revision` is where in the log it shows, or 0 at its end."""
+    """One violation of an invariant, such as I12; `revision` is its place in the log, or 0 for the end of the log."""
 
     invariant: str
     subject: str
@@ -26,6 +26,6 @@ Check: TypeAlias = Callable[[History], Iterator[Violation]]
 
 
 def of(invariant: str, unit: UnitHistory, told: Told | EventRecord, text: str) -> Violation:
-    """Return a violation that an event of a unit shows."""
+    """Return a violation with the place and name of a unit's event."""
     record = told.record if isinstance(told, Told) else told
     return Violation(invariant, f"{unit.name} #{record.ordinal} {record.name}", record.revision, text)

@@ -1,4 +1,4 @@
-"""The ledger after an event: what the unit has been told from its commit, or its being skipped, on."""
+"""The ledger after an event was committed or skipped."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,9 +31,9 @@ _CHAIN = (UnitEvent(kind=EventKind.CONFIG_CHANGED), UnitEvent(kind=EventKind.STA
 def advance(ledger: Ledger, event: UnitEvent, view: View, written: Written = NOTHING_WRITTEN) -> Ledger:
     """Return the ledger after the event was committed, or skipped. `event` has what its last attempt saw.
 
-    `written` says which bags the commit changed, and which secrets it reads. Of the view, `install` takes the relations
-    that live, from which it plans the setup, and `relation-created` the siblings that are in the relation: nobody may
-    enter it between the reading of the view and the end of the transaction.
+    `written` says which bags the commit changed, and which secret revisions the unit reads now. `install` plans the
+    setup from the view's living relations. `relation-created` takes from the view the siblings that are in the
+    relation; no unit may enter the relation between the reading of the view and the end of the transaction.
     """
     if ledger.queue and ledger.queue[0].tells_same(event):
         ledger = replace(ledger, queue=ledger.queue[1:])
@@ -44,12 +44,12 @@ def advance(ledger: Ledger, event: UnitEvent, view: View, written: Written = NOT
 
 
 def advance_task(ledger: Ledger, view: View, written: Written) -> Ledger:
-    """Return the ledger after a task that has SUCCEEDED. It tells the unit nothing, and is a handler of no relation."""
+    """Return the ledger after a task that has SUCCEEDED. A task tells the unit nothing and belongs to no relation."""
     return _track(_count_own(ledger, 0, written), written)
 
 
 def _rest(plan: tuple[SetupStep, ...], event: UnitEvent) -> tuple[SetupStep, ...]:
-    """Return the plan without the event's step, and without those before it, which did not apply."""
+    """Return the plan without the event's step and the steps before it, which did not apply."""
     kind = _STEPS.get(event.kind)
     for place, step in enumerate(plan):
         if step.kind is kind and step.relation == event.relation:
@@ -87,7 +87,7 @@ def _older_siblings(number: int, view: View) -> Mapping[str, MemberLedger]:
 
 
 def _elected(ledger: Ledger, event: UnitEvent, view: View) -> Ledger:
-    # It knows its own term, which is thus none that it would be told of after somebody else's.
+    # The elected unit knows its own term, so that term needs no leader-settings-changed after a later leader.
     return replace(ledger, led_term=event.seen.term, settings_term=max(ledger.settings_term, event.seen.term))
 
 
@@ -204,9 +204,9 @@ _RULES: Mapping[EventKind, Callable[[Ledger, UnitEvent, View], Ledger]] = {
 
 
 def _count_own(ledger: Ledger, relation: int, written: Written) -> Ledger:
-    """Count what the unit wrote as told where it is not told of it; what it is still owed of earlier writes stays owed.
+    """Count the commit's own writes as told where the unit gets no event for them; earlier writes stay due.
 
-    The versions of the bag and of the ledger both go up by one, so that neither hides that the other one is behind.
+    The versions in the bag and in the ledger both grow by one, so a difference between them stays visible.
     """
     if relation in written.own and relation in ledger.relations:
         told = ledger.relations[relation]

@@ -1,6 +1,6 @@
 """What a grant and a commit change outside of the ledger, as small records that the server and the world both apply.
 
-What the effects of a handler change (bags, state, ports) is not among it: they say so themselves.
+The effects of a handler (bags, state, ports) are not among them: `Effects` describes these.
 """
 
 from dataclasses import dataclass
@@ -14,42 +14,42 @@ from tinkwell.core.unit.view import View
 
 @dataclass(frozen=True, slots=True)
 class RunCode:
-    """From this attempt on the unit runs on the charm with this digest, also if the attempt fails."""
+    """From this attempt on the unit runs the charm with this digest, even if the attempt fails."""
 
     charm: str
 
 
 @dataclass(frozen=True, slots=True)
 class EnterPhase:
-    """The unit is in this phase from now on."""
+    """The unit enters this phase."""
 
     phase: Phase
 
 
 @dataclass(frozen=True, slots=True)
 class BeginEntering:
-    """The unit is a member of the relation, ENTERING, so that the relation cannot go before it is told so."""
+    """The unit becomes an ENTERING member of the relation; the relation cannot be deleted before the unit is told."""
 
     relation: int
 
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """The member is IN, and its place in the order of members is drawn now."""
+    """The member becomes IN, and takes its place in the order of members."""
 
     relation: int
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The member has LEFT; one that is ENTERING is gone at once. Without a number, of all relations that it is in."""
+    """The member becomes LEFT; an ENTERING member is deleted. A relation of 0 means all relations of the unit."""
 
     relation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Refer:
-    """The remote unit's row is kept until it is let go of, or until the unit has committed its relation-departed."""
+    """The remote unit's row is kept until `LetGo`, or until this unit has committed the remote unit's departure."""
 
     relation: int
     unit: str
@@ -57,7 +57,7 @@ class Refer:
 
 @dataclass(frozen=True, slots=True)
 class LetGo:
-    """The remote unit's row need not be kept for this unit any more: its relation-joined was withdrawn."""
+    """This unit no longer needs the remote unit's row: its relation-joined was withdrawn."""
 
     relation: int
     unit: str
@@ -65,28 +65,28 @@ class LetGo:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """The term's leader has been told; all others of its application are owed leader-settings-changed."""
+    """The term's leader has been told; all other units of the application are due leader-settings-changed."""
 
     term: int
 
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """The unit does not lead its application any more, and its term is over."""
+    """The unit stops leading its application, and its term is over."""
 
     term: int
 
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """The storage belongs to no unit any more: it stays for another one, or goes."""
+    """The storage leaves its unit: it stays for another unit, or is deleted."""
 
     storage: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """The owner of the secret was told to rotate it: it is due again after its interval, counted from now."""
+    """The owner was told to rotate the secret: the next rotation is due one interval from now."""
 
     secret: str
 
@@ -102,9 +102,9 @@ Change: TypeAlias = (
 
 
 def granted(event: UnitEvent, view: View) -> tuple[Change, ...]:
-    """Return what the grant of an attempt changes, of the first one as of each later one; the view is from before it.
+    """Return what the grant of an attempt changes, of a first or a later attempt; `view` was read before the grant.
 
-    A leader that is removed leads until its teardown begins.
+    A leader whose removal was asked for leads until its teardown begins.
     """
     changes: list[Change] = []
     if event.seen.charm != view.code:
@@ -127,7 +127,7 @@ def granted(event: UnitEvent, view: View) -> tuple[Change, ...]:
 
 
 def committed(event: UnitEvent, view: View) -> tuple[Change, ...]:
-    """Return what the commit of an event, or its being skipped, changes."""
+    """Return what the commit, or the skipping, of an event changes."""
     match event.kind:
         case EventKind.RELATION_CREATED:
             return (Enter(event.relation),)
@@ -148,23 +148,23 @@ def committed(event: UnitEvent, view: View) -> tuple[Change, ...]:
 
 
 def withdrawn(event: UnitEvent) -> tuple[Change, ...]:
-    """Return what an event takes back that is as if it had never been granted. Its code stays: code never goes back."""
+    """Return what the withdrawal of an event changes. The unit's code stays: code never goes back."""
     match event.kind:
         case EventKind.RELATION_CREATED:
             return (Leave(event.relation),)
         case EventKind.RELATION_JOINED:
             return (LetGo(event.relation, event.unit),)
         case EventKind.STORAGE_ATTACHED:
-            # It or its unit goes, and the unit, which does not have it, will never be told that it is detached.
+            # The storage or its unit goes. The unit has no storage attached, so no storage-detaching will come for it.
             return (Detach(event.storage),)
         case _:
             return ()
 
 
 def ended(view: View) -> tuple[Change, ...]:
-    """Return what the end of a unit changes: after `remove`, by force, or when it is dying and owed nothing.
+    """Return what the end of a unit changes: after `remove`, by force, or if it was DYING and no event was due.
 
-    The others are told from then on that it has left; what it has of storages is let go.
+    The other units are told from then on that it has left; its storages are detached.
     """
     changes: list[Change] = [Resign(view.term)] if view.leads else []
     return (*changes, *(Detach(storage) for storage in sorted(view.storages, key=name.order)), Leave(), Die())

@@ -1,4 +1,4 @@
-"""Why a unit's events come, which ones it will get after the one in flight, and what keeps it from them."""
+"""Why a unit's events come, which events come after the one in flight, and what keeps the unit from its events."""
 
 from dataclasses import dataclass, replace
 
@@ -20,9 +20,9 @@ class Ground:
 
 
 def ground(event: UnitEvent, view: View) -> Ground | None:
-    """Say why a teardown event comes, as its attempt is granted; None for other events.
+    """Return why a teardown event comes, as seen when its attempt is granted; None for other events.
 
-    A storage that is detached from a unit which stays has no reason either: somebody asked for that alone.
+    The result is also None for a storage that is detached from a unit that stays, because only a request causes that.
     """
     if not event.kind.is_teardown:
         return None
@@ -45,10 +45,10 @@ def ground(event: UnitEvent, view: View) -> Ground | None:
 
 
 def cause(event: UnitEvent, *, unit: str, application_id: str, is_of_upgrade: bool, actor: str) -> dict[str, str | int]:
-    """Return what has made an event due: a resource in a version of it, if there is one.
+    """Return what made an event due: a resource with its version; empty if there is none.
 
-    What is told of a relation is known by its number, and by the owner of the bag that was changed. `is_of_upgrade`:
-    the event must follow `upgrade-charm`, so that the charm has brought it, whatever else has changed with that.
+    A bag is named by its relation's number and its owner. `is_of_upgrade`: the event must follow `upgrade-charm`, so
+    the charm is its cause, whatever else has changed with it.
     """
     seen = event.seen
     match event.kind:
@@ -76,7 +76,7 @@ def cause(event: UnitEvent, *, unit: str, application_id: str, is_of_upgrade: bo
 
 @dataclass(frozen=True, slots=True)
 class Hindrance:
-    """What keeps a unit from its events, as the rest of a sentence that begins with its name, and what helps."""
+    """What keeps a unit from its events, as a phrase that follows the unit's name, and what helps."""
 
     text: str
     advice: str
@@ -92,9 +92,9 @@ def hindrance(
     is_agent_alive: bool,
     event: str = "",
 ) -> Hindrance | None:
-    """Say why a unit that is not DEAD gets no events; None where an agent that is alive serves it.
+    """Return why a unit that is not DEAD gets no events; None if a living agent serves it.
 
-    `machine` is how people call it, empty for none, `event` the one in flight.
+    `machine` is the machine's name or "", `event` is the event in flight.
     """
     if is_agent_alive:
         return None
@@ -111,7 +111,7 @@ def hindrance(
 
 
 def _start(unit: str, kind: CharmKind, machine: str, *, is_anywhere: bool) -> str:
-    """Say how to start an agent that a unit waits for."""
+    """Return how to start the agent that a unit waits for."""
     if kind is not CharmKind.NATIVE:
         there = "" if is_anywhere else f" --agent-for {machine or 'HARDWARE-ID'}"
         return f"start tinkwell provisioner{there} --units"
@@ -120,7 +120,7 @@ def _start(unit: str, kind: CharmKind, machine: str, *, is_anywhere: bool) -> st
 
 
 def upcoming(ledger: Ledger, view: View, *, most: int) -> tuple[UnitEvent, ...]:
-    """Return the events that the unit would get from here on if nothing else happened, in order, at most `most`."""
+    """Return the events that the unit would get next if nothing else happened, in order, at most `most`."""
     events: list[UnitEvent] = []
     while len(events) < most:
         event = resolve.next_event(ledger, view)
@@ -133,7 +133,7 @@ def upcoming(ledger: Ledger, view: View, *, most: int) -> tuple[UnitEvent, ...]:
 
 
 def _after(event: UnitEvent, view: View) -> View:
-    """Return the view in which nothing else has happened: what is due by the clock is so once."""
+    """Return the view after the event, if nothing else has happened: an event that a clock makes due comes once."""
     view = replace(view, code=event.seen.charm)
     match event.kind:
         case EventKind.UPDATE_STATUS:

@@ -1,8 +1,8 @@
-"""Who leads an application: at most one unit, for a term that is given once and lasts as long as its lease and a while.
+"""Which unit leads an application: at most one, for a term.
 
-A leader's deadline is when the lease of its agent expires, and `GRACE_SECONDS` later; nobody else is elected before. A
-unit may act as leader only as long as that while has not begun, so that one which is frozen, and does not know that its
-lease is over, has stopped before another one begins.
+A leader's deadline is the expiry of its agent's lease plus `GRACE_SECONDS`; no other unit is elected before it. A unit
+may act as leader only until its lease expires. So a unit that was frozen, and does not know that its lease is over, has
+stopped before another unit leads.
 """
 
 from collections.abc import Iterable
@@ -24,22 +24,17 @@ class Candidate:
 
 
 def remaining_seconds(lease_remaining_seconds: float) -> float:
-    """Return for how long a leader still leads whose agent's lease has so long to live, negative when it is over."""
+    """Return for how long a leader still leads, from its agent's remaining lease; negative once the term is over."""
     return lease_remaining_seconds + GRACE_SECONDS
-
-
-def may_lead(leader_remaining_seconds: float) -> bool:
-    """Whether a unit that leads for so long still may act as leader. It counts from before it asked."""
-    return leader_remaining_seconds >= GRACE_SECONDS
 
 
 def elect(
     candidates: Iterable[Candidate], *, application_life: Life, leader: str, leader_remaining_seconds: float
 ) -> str:
-    """Return the unit that is to lead from now on, for the next term, or "" if nothing changes.
+    """Return the unit that leads from now on, for the next term, or "" if nothing changes.
 
-    A leader whose term is not over keeps it; where nobody leads, the remaining seconds count for nothing. Units that
-    have started come first, then the lowest number. An application that is removed elects nobody.
+    A leader whose term is not over keeps it; without a leader the remaining seconds are ignored. Units that have
+    started come first, then the lowest number. An application whose removal was asked for elects no unit.
     """
     if application_life is not Life.ALIVE or (leader and leader_remaining_seconds > 0):
         return ""

@@ -1,4 +1,4 @@
-"""What a unit is owed in one relation: who joined, changed or left, and that the relation is broken.
+"""Which event is due to a unit for one relation: members that joined, changed or left, and the relation's end.
 
 Members are taken in the order of their names: by application, then by number.
 """
@@ -15,7 +15,7 @@ NEVER_TOLD = RelationLedger(created=False)
 
 
 def is_open(told: RelationLedger) -> bool:
-    """Whether the unit is in the relation, as far as it was told."""
+    """Whether the unit is in the relation, as far as the unit was told."""
     return told.created and not told.broken
 
 
@@ -32,9 +32,9 @@ def creation(relation: RelationView, told: RelationLedger) -> UnitEvent | None:
 
 
 def ending(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
-    """Return what is owed where the unit or the relation goes: relation-departed of each member, then relation-broken.
+    """Return the event that is due when the unit or the relation goes: departed for each member, then relation-broken.
 
-    Siblings that were there first were never announced, so that nothing is owed of them. A peer relation is not broken.
+    No departure is due for older siblings, because they were never announced. A peer relation is not broken.
     """
     if not is_open(told):
         return None
@@ -52,7 +52,7 @@ def ending(relation: RelationView, told: RelationLedger, view: View) -> UnitEven
 
 
 def operation(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
-    """Return what is owed of a relation in Operation: who left, then that it is broken, or who joined, then changes.
+    """Return the event that is due in Operation: members that left, the relation's end, members that joined, changes.
 
     Changes are those of units first, then that of the application's bag, then the unit's own (profile LITERAL).
     """
@@ -71,12 +71,12 @@ def operation(relation: RelationView, told: RelationLedger, view: View) -> UnitE
 
 
 def has_members(told: RelationLedger) -> bool:
-    """Whether the unit was told of anybody in the relation who has not departed."""
+    """Whether the unit was told of a member that has not departed."""
     return any(not member.is_older for member in told.members.values())
 
 
 def _look(relation: RelationView, told: RelationLedger, view: View) -> tuple[str, str, str]:
-    """Find the first member each that has left, has joined, and has changed its bag; all of them at one pass."""
+    """Return in one pass the first member that has left, the first that joined, and the first with a changed bag."""
     left = [unit for unit in told.members if unit not in relation.members]
     joined, changed = [], []
     for unit, member in relation.members.items():
@@ -96,14 +96,14 @@ def _look(relation: RelationView, told: RelationLedger, view: View) -> tuple[str
 
 
 def _meets(relation: RelationView, member: MemberView, view: View) -> bool:
-    """Whether the unit is told of a member: of a sibling only in profile LITERAL, and only if it came later."""
+    """Whether the unit is told of a member: of a sibling only in profile LITERAL, and only of one that came later."""
     if relation.is_peer or member.application != view.application:
         return True
     return view.profile is Profile.LITERAL and member.entered > relation.entered
 
 
 def _application_changed(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
-    """Return relation-changed of the application's bag. JUJU tells no leader of its own application's."""
+    """Return relation-changed of the application's bag. With JUJU a leader is not told of its own application's bag."""
     is_own = relation.is_peer and view.profile is Profile.JUJU and view.leads
     if is_own or relation.application_version <= told.application_version:
         return None
@@ -116,7 +116,7 @@ def _application_changed(relation: RelationView, told: RelationLedger, view: Vie
 
 
 def _echo(relation: RelationView, told: RelationLedger, view: View) -> UnitEvent | None:
-    """Return relation-changed of the unit's own bag, in profile LITERAL, as long as the unit has members there."""
+    """Return relation-changed of the unit's own bag, in profile LITERAL, while the unit has members there."""
     if view.profile is not Profile.LITERAL or relation.is_peer or relation.own_version <= told.own_version:
         return None
     if not has_members(told):

@@ -8,8 +8,8 @@ The rules are asked in this order, and the first one that has an event decides:
     3   the unit is dying                                   its teardown: relations, peers, storages, stop, remove
     4   the plan of its setup                               the next step that still applies
     5   it is not installed                                 storage-attached, then install
-    6   a relation is new                                   relation-created; before it what a dying one of the same
-                                                            endpoint still owes
+    6   a relation is new                                   relation-created; before it the remaining events of a dying
+                                                            relation of the same endpoint
     7   leadership                                          leader-elected, leader-settings-changed
     8   a task waits                                        the task
     9   secrets, by id and revision                         secret-changed, -rotate, -expired, -remove
@@ -20,8 +20,8 @@ The rules are asked in this order, and the first one that has an event decides:
     13  relations, by number                                departed, broken, joined, changed, its own change
     14  a tick is due                                       update-status
 
-The event comes with what an attempt that is granted now will see. A task is no event: it has no ordinal, writes the
-ledger by its effects alone, and is not held up by an event that has failed.
+The result has the versions that an attempt granted now will see. A task is not an event: it has no ordinal, changes the
+ledger only by its effects, and a failed event does not hold it up.
 """
 
 from collections.abc import Iterator
@@ -35,16 +35,16 @@ from tinkwell.core.unit.view import RelationView, View
 
 
 def next_event(ledger: Ledger, view: View) -> UnitEvent | None:
-    """Return the event that the unit gets next, None if nothing is due. No event of it may be in flight."""
+    """Return the next event of the unit, None if none is due. The unit must have no event in flight."""
     event = _next(ledger, view)
     return sight.sighted(event, view) if event else None
 
 
 def next_task(ledger: Ledger, view: View, *, has_error: bool = False) -> str:
-    """Return the id of the task that the unit is to run now, "" for none. No event of it may be RUNNING, nor a task.
+    """Return the id of the task that the unit is to run now, "" for none. No event or task of it may be RUNNING.
 
-    With `has_error` an event of it has failed, and what would come before a task cannot come. A task comes between no
-    two events that follow each other at once.
+    `has_error`: an event of the unit has failed, so events that come before tasks are blocked and do not hold the task
+    up. No task comes between events that must follow each other at once.
     """
     if ledger.removed or view.is_held or view.is_dying or not ledger.started or ledger.plan or ledger.queue:
         return ""
@@ -52,9 +52,9 @@ def next_task(ledger: Ledger, view: View, *, has_error: bool = False) -> str:
 
 
 def awaits_leader(ledger: Ledger, view: View) -> bool:
-    """Whether the next step of the unit's setup asks who leads, and nobody does.
+    """Whether the next step of the unit's setup needs a leader, and there is none.
 
-    Then an election must be tried first; if nobody can be elected, the unit's next event comes without that step.
+    The caller must try an election first. If no unit can be elected, the setup goes on without that step.
     """
     if view.is_dying or view.is_held or view.leader or view.application_life is not Life.ALIVE:
         return False
@@ -67,7 +67,7 @@ def awaits_leader(ledger: Ledger, view: View) -> bool:
 
 
 def is_owed_nothing(ledger: Ledger, view: View) -> bool:
-    """Whether a unit that is dying has no event to come, such as one that was never installed, so that it ends now."""
+    """Whether a dying unit has no event to come, so that it ends now; one that was never installed, for example."""
     return view.is_dying and not ledger.queue and (ledger.removed or _teardown(ledger, view) is None)
 
 
@@ -99,7 +99,7 @@ def _before_task(ledger: Ledger, view: View) -> UnitEvent | None:
 
 
 def _teardown(ledger: Ledger, view: View) -> UnitEvent | None:
-    """Return what a dying unit is owed: relations but peers, peers, storages, `stop` and `remove`."""
+    """Return the next event of a dying unit: for relations, then peer relations, then storages, `stop`, `remove`."""
     for number in sorted(ledger.relations, key=lambda number: (_is_peer(view, number), number)):
         if number in view.relations:
             event = relation.ending(view.relations[number], ledger.relations[number], view)
@@ -117,7 +117,7 @@ def _is_peer(view: View, number: int) -> bool:
 
 
 def _step_event(step: SetupStep, ledger: Ledger, view: View) -> UnitEvent | None:
-    """Return the event of a step of the setup, None if the step does not apply any more."""
+    """Return the event of a step of the setup, None if the step no longer applies."""
     match step.kind:
         case StepKind.RELATION_CREATED:
             new = view.relations.get(step.relation)
@@ -125,7 +125,7 @@ def _step_event(step: SetupStep, ledger: Ledger, view: View) -> UnitEvent | None
         case StepKind.LEADER if view.leads:
             return UnitEvent(kind=EventKind.LEADER_ELECTED)
         case StepKind.LEADER:
-            # Who leads may not have been told yet. Then the ledger has a term before that one, and it comes once more.
+            # The leader may not have been told yet. Then this event records an earlier term, and comes once more later.
             return UnitEvent(kind=EventKind.LEADER_SETTINGS_CHANGED) if view.leader else None
         case StepKind.CONFIG_CHANGED:
             return UnitEvent(kind=EventKind.CONFIG_CHANGED)
@@ -134,7 +134,7 @@ def _step_event(step: SetupStep, ledger: Ledger, view: View) -> UnitEvent | None
 
 
 def _creation(ledger: Ledger, view: View) -> UnitEvent | None:
-    """Return relation-created of a new relation. What an old one of its endpoint still owes comes first."""
+    """Return relation-created of a new relation. The end of an old relation of the same endpoint comes first."""
     for new in _by_number(view):
         event = relation.creation(new, ledger.relations.get(new.number, relation.NEVER_TOLD))
         if event:
@@ -169,7 +169,7 @@ def _detach(ledger: Ledger, view: View) -> UnitEvent | None:
 
 
 def _request(ledger: Ledger, view: View) -> UnitEvent | None:
-    """Return what was asked for. Each `pre-series-upgrade` has its `post-series-upgrade` before the next one."""
+    """Return the next requested event. Each `pre-series-upgrade` gets its `post-series-upgrade` before the next one."""
     asked, told = view.requests, ledger.requests
     if told.finished < min(told.prepared, asked.finished):
         return UnitEvent(kind=EventKind.POST_SERIES_UPGRADE)

@@ -1,4 +1,4 @@
-"""Which event a unit gets next of its secrets, and whether one that failed still stands."""
+"""The next event of a unit's secrets, and whether a failed event of a secret is still valid."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,7 @@ from tinkwell.core.unit.view import SecretView, View
 
 
 def operation(ledger: Ledger, view: View) -> UnitEvent | None:
-    """Return the next event of a secret, None if none is due.
-
-    Who owns a secret is not told of its own revisions.
-    """
+    """Return the next event of a secret, None if none is due. An owner is not told of its own new revisions."""
     return next(_changed(ledger, view), None) or next(_owned(ledger, view), None)
 
 
@@ -38,7 +35,7 @@ def _owned(ledger: Ledger, view: View) -> Iterator[UnitEvent]:
 
 
 def stands(event: UnitEvent, view: View) -> bool:
-    """Whether what a secret's event tells of is still there, and the unit's to hear."""
+    """Whether the revision that an event tells of still exists, and the unit may still be told of it."""
     shown = view.secrets.get(event.secret)
     if shown is None:
         return False

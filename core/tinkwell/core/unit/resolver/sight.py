@@ -1,4 +1,4 @@
-"""What an attempt at an event sees: the versions of today, and the code that the unit runs on."""
+"""What an attempt sees: the current versions, and the code that the unit runs."""
 
 from dataclasses import replace
 
@@ -10,8 +10,8 @@ from tinkwell.core.unit.view import View
 def sighted(event: UnitEvent, view: View, *, has_failed: bool = False) -> UnitEvent:
     """Return the event with what an attempt that is granted now will see.
 
-    A unit's code changes when `upgrade-charm` is granted, or when an event that has failed is tried again, for which
-    the code may be what mends it. It never goes back, since the view has what the unit ran on last.
+    A unit's code changes when `upgrade-charm` is granted, and when a failed event is tried again, because new code may
+    fix the failure. It never goes back, because the view has the code that the unit ran last.
     """
     charm = view.charm if has_failed or event.kind is EventKind.UPGRADE_CHARM or not view.code else view.code
     term = view.announced_term if event.kind is EventKind.LEADER_SETTINGS_CHANGED else view.term
@@ -20,14 +20,14 @@ def sighted(event: UnitEvent, view: View, *, has_failed: bool = False) -> UnitEv
 
 
 def _revision(event: UnitEvent, view: View) -> int:
-    """Return the revision that the event tells of: for secret-changed the newest one of today."""
+    """Return the revision that the event tells of: the newest one for secret-changed."""
     if event.kind is not EventKind.SECRET_CHANGED or event.secret not in view.secrets:
         return event.revision
     return view.secrets[event.secret].latest
 
 
 def _bag(event: UnitEvent, view: View) -> int:
-    """Return the version of the bag that the event tells of, 0 if it tells of none."""
+    """Return the version of the bag that the event tells of, 0 if it tells of no bag."""
     relation = view.relations.get(event.relation)
     if relation is None or event.kind not in (EventKind.RELATION_JOINED, EventKind.RELATION_CHANGED):
         return 0

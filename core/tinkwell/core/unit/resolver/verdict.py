@@ -1,20 +1,20 @@
-"""What becomes of an event that failed or was lost: it is asked before each further attempt.
+"""What happens to an event that failed or was lost: this is decided before each further attempt.
 
-    the event                                   its ground is gone when                             then
+    the event                                   its cause is gone when                              then
     the second of a forced pair or chain        the unit, or its relation, is dying                 SKIP
     none of the teardown                        the unit is dying                                   WITHDRAW
-    leader-elected                              the unit does not lead in that term any more        WITHDRAW
+    leader-elected                              the unit no longer leads in that term               WITHDRAW
     leader-settings-changed                     the unit leads now                                  WITHDRAW
     relation-created, -joined, -changed         the relation is dying, or the remote unit is not    WITHDRAW
                                                 visible; for an echo: no members are left
     storage-attached                            the storage is dying                                WITHDRAW
     secret-changed                              the secret is gone, or the unit may not read it     WITHDRAW
     secret-rotate                               the secret is gone, or not the unit's, for example  WITHDRAW
-                                                as the unit does not lead any more
+                                                because the unit no longer leads
     secret-expired, -remove                     the same, or the revision is gone                   WITHDRAW
     otherwise                                   never                                               RETRY
 
-What is second of a forced pair or chain is judged by the first row alone. An event whose ground stands is tried again.
+For the second of a forced pair or chain only the first row counts. An event whose cause still exists is tried again.
 """
 
 from tinkwell.core.unit.kinds import EventKind, Life, Verdict
@@ -25,9 +25,9 @@ from tinkwell.core.unit.view import View
 
 
 def verdict(event: UnitEvent, ledger: Ledger, view: View) -> Verdict:
-    """Say what becomes of an event that failed or was lost. `event` has what its last attempt saw.
+    """Return what happens to an event that failed or was lost. `event` has what its last attempt saw.
 
-    With SKIP every event of the ledger's queue is skipped, of which this one is the head.
+    SKIP also skips the rest of the ledger's queue, whose head is this event.
     """
     if ledger.queue and ledger.queue[0].tells_same(event):
         is_over = event.relation != 0 and not _lives(event, view)
@@ -38,7 +38,7 @@ def verdict(event: UnitEvent, ledger: Ledger, view: View) -> Verdict:
 
 
 def _stands(event: UnitEvent, ledger: Ledger, view: View) -> bool:
-    """Whether the event of a living unit, or one of its teardown, still has its ground."""
+    """Whether the cause of an event still exists, for a living unit or one in teardown."""
     match event.kind:
         case EventKind.LEADER_ELECTED:
             return view.leads and view.term == event.seen.term
@@ -61,7 +61,10 @@ def _lives(event: UnitEvent, view: View) -> bool:
 
 
 def _has_other_side(event: UnitEvent, ledger: Ledger, view: View) -> bool:
-    """Whether what relation-joined or -changed tells of is there. An application's bag lives with its relation."""
+    """Whether the other side of relation-joined or -changed is there.
+
+    An application's bag lives as long as its relation.
+    """
     if event.is_echo:
         return relation.has_members(ledger.relations.get(event.relation, relation.NEVER_TOLD))
     if not event.unit:

@@ -1,4 +1,4 @@
-"""Applications and units as a server keeps them, in memory: pure, and by the same rules."""
+"""Applications and units as a server keeps them, but in memory and by the same rules."""
 
 from tinkwell.core.unit.world.charm import Charm, Endpoint, Role
 from tinkwell.core.unit.world.state import (

@@ -1,4 +1,4 @@
-"""Why a teardown event comes to a unit: who leaves, by which request, and whose that was."""
+"""Why a teardown event comes to a unit: who leaves, and who requested it."""
 
 from tinkwell.core.unit.kinds import Leaving, Life, Reason
 from tinkwell.core.unit.unit_event import UnitEvent
@@ -6,7 +6,7 @@ from tinkwell.core.unit.world.state import State, Unit
 
 
 def of_teardown(state: State, unit: Unit, event: UnitEvent) -> tuple[Reason | None, Leaving | None, str]:
-    """Return the reason of a teardown event, who leaves, and the actor; nothing for other events."""
+    """Return the reason of a teardown event, who leaves, and the actor; (None, None, "") for other events."""
     if not event.kind.is_teardown:
         return None, None, ""
     application = state.applications[unit.application]

@@ -1,6 +1,6 @@
-"""How a world changes by what happens to a unit: what `core.unit.change` names, how events end, and what is over.
+"""Changes to a world: those that `core.unit.change` names, the ends of events, and the deletion of what has ended.
 
-Nothing is reaped while an event is committed or a request is carried out, but after it: `reap`.
+`reap` deletes only after a commit or a request has been carried out, never within one.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tinkwell.core.unit.world.state import Member, Relation, Running, State, Sto
 
 
 def apply(state: State, unit: Unit, changes: tuple[rule.Change, ...]) -> None:
-    """Apply what a grant, a commit, a withdrawal or the end of a unit changes outside of its ledger."""
+    """Apply what a grant, a commit, a withdrawal or the end of a unit changes outside its ledger."""
     for each in changes:
         match each:
             case rule.RunCode(charm):
@@ -35,12 +35,12 @@ def apply(state: State, unit: Unit, changes: tuple[rule.Change, ...]) -> None:
             case rule.Rotated(name):
                 secret.rotate(state, name)
             case rule.Refer() | rule.LetGo():
-                # Here a unit is kept as long as a ledger, or an event in flight, names it.
+                # A world keeps a unit as long as a ledger or an event in flight names it.
                 pass
 
 
 def _die(state: State, unit: Unit) -> None:
-    # Also of those that only a newer charm declares, which the unit does not see.
+    # This includes storages that only a newer charm declares, which the unit's view leaves out.
     for storage in [*state.storages_of(unit.name)]:
         detach(state, storage)
     task.cancel_all(state, unit)
@@ -82,7 +82,7 @@ def _leave(state: State, unit: Unit, number: int) -> None:
 
 
 def detach(state: State, storage: Storage) -> None:
-    """Take a storage from its unit: one that is kept is free then, any other is gone."""
+    """Detach a storage from its unit; a storage that is not kept is deleted."""
     storage.unit, storage.is_attached = "", False
     if storage.is_kept:
         storage.life = Life.ALIVE
@@ -93,7 +93,7 @@ def detach(state: State, storage: Storage) -> None:
 
 
 def end(state: State, unit: Unit, ended: Running) -> None:
-    """Put an end to the event in flight, as it is given; one that a unit was told joins its stream."""
+    """Replace the event in flight by `ended`; an event that the unit was told is added to its stream."""
     unit.running = None
     unit.losses = 0
     if ended.state in (EventState.COMMITTED, EventState.SKIPPED):
@@ -102,7 +102,7 @@ def end(state: State, unit: Unit, ended: Running) -> None:
 
 
 def skip(state: State, unit: Unit, *, actor: str = "") -> None:
-    """Leave out the event in flight: the unit's ledger goes on as if it had been committed without effects."""
+    """Skip the event in flight: the ledger goes on as if the event had been committed without effects."""
     assert unit.running is not None
     event, view = unit.running.event, sight.view(state, unit)
     end(state, unit, replace(unit.running, state=EventState.SKIPPED, actor=actor or unit.running.actor))
@@ -117,14 +117,14 @@ def _go_on(state: State, unit: Unit, event: UnitEvent, view: View) -> None:
 
 
 def attached(state: State, wanted: str) -> None:
-    """Note that a unit was told of a storage."""
+    """Record that a unit was told of a storage."""
     storage = state.storages[wanted]
     storage.is_attached = True
     log.write_storage(state, storage)
 
 
 def skip_queue(state: State, unit: Unit) -> None:
-    """Leave out the event in flight, and all others of the forced queue, each with an ordinal of its own."""
+    """Skip the event in flight and the rest of the forced queue, each with its own ordinal."""
     rest = unit.ledger.queue[1:]
     skip(state, unit)
     for event in rest:
@@ -133,7 +133,7 @@ def skip_queue(state: State, unit: Unit) -> None:
 
 
 def numbered(state: State, unit: Unit, event: UnitEvent) -> Running:
-    """Return an event with the unit's next ordinal."""
+    """Return the event with the unit's next ordinal."""
     ordinal = unit.next_ordinal
     unit.next_ordinal += 1
     reason, leaving, actor = cause.of_teardown(state, unit, event)
@@ -150,7 +150,7 @@ def numbered(state: State, unit: Unit, event: UnitEvent) -> Running:
 
 
 def withdraw(state: State, unit: Unit) -> None:
-    """Take the event in flight back, as if it had never been granted."""
+    """Withdraw the event in flight, as if it had never been granted."""
     assert unit.running is not None
     event = unit.running.event
     end(state, unit, replace(unit.running, state=EventState.WITHDRAWN))
@@ -158,7 +158,7 @@ def withdraw(state: State, unit: Unit) -> None:
 
 
 def let_die(state: State, unit: Unit) -> None:
-    """Begin a unit's end; one that owes nothing is DEAD at once."""
+    """Begin a unit's end; a unit with no event due is DEAD at once."""
     unit.life = Life.DYING
     log.write_unit(state, unit)
     task.cancel_waiting(state, unit)
@@ -166,7 +166,7 @@ def let_die(state: State, unit: Unit) -> None:
 
 
 def bury(state: State, unit: Unit) -> bool:
-    """Have a unit be DEAD that is to go, and is owed no event any more; return whether it is."""
+    """Mark a dying unit as DEAD if no event is due to it; return whether it is DEAD."""
     view = sight.view(state, unit)
     if unit.life is not Life.DYING or unit.running is not None or unit.is_held or state.running_task(unit.name):
         return False
@@ -177,7 +177,7 @@ def bury(state: State, unit: Unit) -> bool:
 
 
 def force(state: State, unit: Unit) -> None:
-    """Remove a unit at once: its event is ABANDONED, and it is told nothing more."""
+    """Remove a unit at once: its event is ABANDONED, and it gets no more events."""
     view = sight.view(state, unit)
     if unit.running is not None:
         end(state, unit, replace(unit.running, state=EventState.ABANDONED))
@@ -186,7 +186,7 @@ def force(state: State, unit: Unit) -> None:
 
 
 def reap(state: State) -> None:
-    """Delete what is over: DEAD units that nobody refers to, relations without members, applications without either."""
+    """Delete what has ended: DEAD units that nothing refers to, relations without members, empty applications."""
     while _reap_units(state) or _reap_relations(state) or _reap_applications(state):
         pass
 
@@ -204,7 +204,7 @@ def _reap_units(state: State) -> bool:
 
 
 def _is_referred_to(state: State, dead: Unit) -> bool:
-    """Return whether a unit that still is told something was told of a dead one, or is being told."""
+    """Return whether a living unit was told, or is being told, of a dead one."""
     others = {unit for relation in state.relations_of(dead.application) for unit in relation.members}
     for unit in (state.units[each] for each in others if each != dead.name):
         if unit.life is Life.DEAD:

@@ -1,4 +1,4 @@
-"""What a world knows of a charm: what it declares, and no code."""
+"""The declarations of a charm that a world needs; a world has no code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +8,6 @@ from tinkwell.core.unit.kinds import CharmKind
 
 
 class Role(StrEnum):
-    """The side of a relation that an endpoint takes."""
-
     PROVIDES = "provides"
     REQUIRES = "requires"
     PEERS = "peers"
@@ -17,7 +15,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A place where relations begin."""
+    """A named end at which relations begin."""
 
     role: Role
     interface: str
@@ -25,9 +23,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Charm:
-    """A charm. `endpoints` are by name; `storage` has the name of each storage that a unit is born with.
+    """A charm. `endpoints` are by name; `storage` names the storages that each new unit gets.
 
-    `optional_storage` has those that a unit has none of unless somebody asks for it.
+    `optional_storage` names those that a unit gets only on request.
     """
 
     name: str
@@ -38,7 +36,6 @@ class Charm:
     optional_storage: tuple[str, ...] = ()
 
     def has_storage(self, name: str) -> bool:
-        """Whether units may have a storage of this name."""
         return name in self.storage or name in self.optional_storage
 
     def of_role(self, role: Role) -> Mapping[str, Endpoint]:

@@ -1,6 +1,6 @@
-"""What agents ask of a world: the next event of a unit, and what became of the one that it has.
+"""The requests of agents to a world: the next event of a unit, and the outcome of the one that it runs.
 
-Elections take place before a grant, and never within a commit.
+Elections take place before a grant, never within a commit.
 """
 
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ LOST = "the attempt was lost twice"
 
 
 def grant(state: State, unit: Unit, *, may_retry: bool = True) -> Running | None:
-    """Return the event that a unit is to run: the one in flight, or the next one; None if nothing is due.
+    """Return the event that a unit is to run: the one in flight, or the next one; None if none is due.
 
-    One that has failed or was lost is judged first. It is tried again if its ground stands; if it has failed only with
-    `may_retry`, otherwise None is returned. So it is while a task runs, or is to run before the next event.
+    An event that failed or was lost gets a verdict first. With RETRY it is tried again; a failed one only with
+    `may_retry`, else the result is None. The result is also None while a task runs, or is to run before the next event.
     """
     elect(state, state.applications[unit.application])
     running = unit.running
@@ -60,7 +60,7 @@ def _try_again(state: State, unit: Unit, running: Running, view: View) -> Runnin
 
 
 def _start(state: State, unit: Unit) -> Running | None:
-    """Start the next event. Where the setup asks who leads and nobody does, an election has to come first."""
+    """Start the next event. If the setup needs a leader and there is none, an election comes first."""
     view = world_sight.view(state, unit)
     event = resolve.next_event(unit.ledger, view)
     if event is None or resolve.next_task(unit.ledger, view):
@@ -112,20 +112,20 @@ def commit(state: State, unit: Unit, effects: Effects) -> Running | None:
 
 
 def may_write(state: State, unit: Unit, view: View, effects: Effects) -> bool:
-    """Whether a unit leads in the term of its effects, as it must where they change what is its application's."""
+    """Whether the effects change nothing of the application, or the unit leads in the term that the effects name."""
     is_leaders = any(each.owner is Owner.APPLICATION for each in effects.bags)
     is_leaders = is_leaders or secret.writes_application(state, unit, effects.secrets)
     return not is_leaders or (view.leads and view.term == effects.term)
 
 
 def fail(state: State, unit: Unit, message: str) -> None:
-    """Have the event that runs be in ERROR. Raises IllegalTransition if none runs."""
+    """Put the running event into ERROR. Raises IllegalTransition if no event runs."""
     unit.running = replace(_running(unit), state=EventState.ERROR, message=message, is_lost=False)
     log.write_event(state, unit, unit.running)
 
 
 def lose(state: State, unit: Unit) -> None:
-    """Have the attempt that runs be lost: the next grant tries again. A second loss in a row is an ERROR."""
+    """Record that the running attempt was lost: the next grant tries again. A second loss in a row is an ERROR."""
     running = _running(unit)
     unit.losses += 1
     if unit.losses > 1:
@@ -136,12 +136,12 @@ def lose(state: State, unit: Unit) -> None:
 
 
 def hand_back(state: State, unit: Unit) -> None:
-    """Have the attempt that runs be made again at the next grant, as one that was not lost."""
+    """Let the next grant repeat the running attempt, without counting a loss."""
     unit.running = replace(_running(unit), is_lost=True)
 
 
 def elect(state: State, application: Application) -> str:
-    """Elect who leads where nobody does, and return who leads; nothing if nobody can."""
+    """Elect a leader if no unit leads, and return the leader; "" if no unit can lead."""
     candidates = [
         leadership.Candidate(
             unit=unit.name, is_started=unit.ledger.started, is_live=unit.is_heard and unit.life is Life.ALIVE
@@ -166,7 +166,7 @@ def _running(unit: Unit) -> Running:
 
 
 def check(state: State, unit: Unit, relation: int, effects: Effects, view: View) -> None:
-    """Raise CommitRefused where a bag or a secret is not the unit's to write; `relation` is that of its event."""
+    """Raise CommitRefused if the unit may not write a bag or a secret; `relation` is the event's relation."""
     secret.check(state, unit, effects.secrets, view)
     for index, edit in enumerate(effects.bags):
         told = unit.ledger.relations.get(edit.relation)
@@ -177,7 +177,7 @@ def check(state: State, unit: Unit, relation: int, effects: Effects, view: View)
 
 
 def write(state: State, unit: Unit, effects: Effects) -> Written:
-    """Write what was checked, and return what of it the unit's ledger counts."""
+    """Write effects that were checked, and return the part of them that the unit's ledger counts."""
     written = _write(state, unit, state.applications[unit.application], effects.bags)
     tracked = secret.write(state, unit, effects.secrets)
     _keep(state, unit, effects)
@@ -185,7 +185,7 @@ def write(state: State, unit: Unit, effects: Effects) -> Written:
 
 
 def _write(state: State, unit: Unit, application: Application, edits: Iterable[BagEdit]) -> Written:
-    """Edit bags, and return which ones have changed: each is counted once, whatever number of edits it had."""
+    """Edit bags, and return those that changed, each once however many edits it had."""
     before: dict[tuple[int, str], dict[str, str]] = {}
     for edit in edits:
         owner = unit.name if edit.owner is Owner.UNIT else application.name
@@ -210,7 +210,7 @@ def _write(state: State, unit: Unit, application: Application, edits: Iterable[B
 
 
 def _keep(state: State, unit: Unit, effects: Effects) -> None:
-    """Apply the effects that nobody but the unit sees."""
+    """Apply the effects that only the unit sees."""
     kept = {**unit.state, **effects.state}
     unit.state = {key: text for key, text in kept.items() if text is not None}
     unit.ports = (unit.ports | set(effects.opened)) - set(effects.closed)

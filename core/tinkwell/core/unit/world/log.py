@@ -1,6 +1,6 @@
-"""What Watch shows of a world: each change of it as an entry, whose data have the shapes of the server's.
+"""The entries that Watch shows of a world: one for each change, with the server's data shapes.
 
-Bags, configurations, states, and what secrets, parameters and results of tasks say, are never in it.
+Entries never contain bags, configurations, states, contents of secrets, or parameters and results of tasks.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def write_application(state: State, application: Application, change: str = UPDA
 
 
 def write_unit(state: State, unit: Unit, change: str = UPDATED) -> None:
-    """Write an entry about a unit; a change of its status alone is UNIT_STATUS_CHANGED."""
+    """Write an entry about a unit; if only its status changed, the type is UNIT_STATUS_CHANGED."""
     application = state.applications[unit.application]
     data: JsonObject = {
         "id": unit.id,
@@ -60,7 +60,7 @@ def write_relation(state: State, relation: Relation, change: str = UPDATED) -> N
 
 
 def write_bag(state: State, relation: Relation, owner: str, keys: Iterable[str]) -> None:
-    """Write an entry about a bag: which keys have changed."""
+    """Write an entry about a bag, with the keys that have changed."""
     data = _relation(state, relation)
     data |= {"owner": owner, "version": relation.version(owner), "keys": [*sorted(keys)]}
     _write(state, "RELATION", "RELATION_CHANGED", relation.id, "", data)
@@ -83,7 +83,7 @@ def write_storage(state: State, storage: Storage, change: str = UPDATED) -> None
 
 
 def write_secret(state: State, secret: Secret, change: str = UPDATED) -> None:
-    """Write an entry about a secret, without what is secret."""
+    """Write an entry about a secret, without its content."""
     application = state.applications.get(name.application_of(secret.owner) or secret.owner)
     grants = sorted(secret.grants, key=lambda each: (each.relation, each.application, each.unit))
     data: JsonObject = {
@@ -102,7 +102,7 @@ def write_secret(state: State, secret: Secret, change: str = UPDATED) -> None:
 
 
 def write_task(state: State, task: Task, change: str = "") -> None:
-    """Write an entry about a task, in the state that it has now, without what it was given and gives back."""
+    """Write an entry about a task in its current state, without its parameters and result."""
     unit = state.units[task.unit]
     application = state.applications[unit.application]
     data: JsonObject = {
@@ -124,7 +124,7 @@ def write_task(state: State, task: Task, change: str = "") -> None:
 
 
 def write_event(state: State, unit: Unit, running: Running) -> None:
-    """Write an entry about a unit event, in the state that it has now."""
+    """Write an entry about a unit event in its current state."""
     application = state.applications[unit.application]
     event = running.event
     data: JsonObject = {

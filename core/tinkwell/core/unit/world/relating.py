@@ -1,4 +1,4 @@
-"""Relations of a world: which endpoints fit each other, how a relation begins and how its end begins."""
+"""Relations of a world: which endpoints fit each other, and how a relation begins and starts to end."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,10 +11,10 @@ from tinkwell.core.unit.world.state import Relation, State
 
 
 def relate(state: State, one: str, other: str) -> int:
-    """Join two endpoints, such as `web:db` and `pg:db`, or `web` and `pg` if one pair of theirs fits alone.
+    """Relate two endpoints, such as `web:db` and `pg:db`, or two applications if exactly one pair of endpoints fits.
 
-    Return the relation's number. Raises EndpointMismatch if no pair fits, or more than one, AlreadyExists if the
-    relation is there.
+    Return the relation's number. Raises EndpointMismatch if no pair or more than one fits, AlreadyExists if the
+    relation exists.
     """
     (first, first_end), (second, second_end) = _parts(one), _parts(other)
     for application in (first, second):
@@ -37,7 +37,7 @@ def relate(state: State, one: str, other: str) -> int:
 
 
 def create(state: State, ends: Mapping[str, str], interface: str, *, is_peer: bool = False) -> Relation:
-    """Create a relation between endpoints, which are by application."""
+    """Create a relation between `ends`, which maps applications to endpoints."""
     number = state.next_relation
     state.next_relation += 1
     relation = Relation(state.new_id(f"relation {number}"), number, interface, dict(ends), is_peer)
@@ -60,7 +60,7 @@ def _parts(text: str) -> tuple[str, str]:
 
 
 def _pairs(state: State, one: tuple[str, str], other: tuple[str, str]) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield what fits, as endpoints by application, the application of the provider first, with the interface."""
+    """Yield each fitting pair, as endpoints by application with the provider first, and the interface."""
     for (first, first_end), (second, second_end) in ((one, other), (other, one)):
         for provided, its in state.applications[first].charm.of_role(Role.PROVIDES).items():
             for required, needs in state.applications[second].charm.of_role(Role.REQUIRES).items():

@@ -1,6 +1,6 @@
-"""What operators ask of a world. Each request is checked whole before it changes anything.
+"""The requests of operators to a world. Each request is checked completely before it changes anything.
 
-They raise what the server raises: NotFound, AlreadyExists, InvalidField, EndpointMismatch, CharmRefused,
+They raise the server's errors: NotFound, AlreadyExists, InvalidField, EndpointMismatch, CharmRefused,
 IllegalTransition.
 """
 
@@ -35,7 +35,7 @@ def deploy(
 
 
 def add_units(state: State, wanted: str, count: int, *, machine: str = "", attach: Iterable[str] = ()) -> list[str]:
-    """Create units, with the storages that their charm declares; `attach` are free storages for a single one."""
+    """Create units, with the storages that their charm declares; with `attach` a single unit gets free storages."""
     application = _living(state, wanted)
     given = [_free(state, each, application, machine) for each in attach]
     if given and count != 1:
@@ -62,7 +62,7 @@ def _add_unit(state: State, application: Application, machine: str, given: Itera
 
 
 def remove_unit(state: State, unit: Unit, *, is_forced: bool = False, keep_storage: bool = False, actor: str) -> None:
-    """Have a unit go, or, by force, be gone at once."""
+    """Begin a unit's removal; with `is_forced` it is removed at once."""
     for storage in state.storages_of(unit.name) if keep_storage else ():
         storage.is_kept = True
     if is_forced:
@@ -75,7 +75,7 @@ def remove_unit(state: State, unit: Unit, *, is_forced: bool = False, keep_stora
 
 
 def remove_application(state: State, wanted: str, *, is_forced: bool = False, actor: str) -> None:
-    """Have an application go with its units; both sides of its relations break at the same time."""
+    """Begin the removal of an application and its units; both sides of its relations break at the same time."""
     application = state.application(wanted)
     if application.life is Life.ALIVE:
         application.life = Life.DYING
@@ -90,7 +90,7 @@ def remove_application(state: State, wanted: str, *, is_forced: bool = False, ac
 
 
 def set_config(state: State, wanted: str, edits: Mapping[str, JsonValue]) -> None:
-    """Set values of the configuration; None gives a default back. Nothing happens where nothing changes."""
+    """Set values of the configuration; None restores the default. Nothing happens if no value changes."""
     application = _living(state, wanted)
     edited = {**application.config, **edits}
     edited = {option: value for option, value in edited.items() if value is not None}
@@ -101,7 +101,6 @@ def set_config(state: State, wanted: str, edits: Mapping[str, JsonValue]) -> Non
 
 
 def refresh(state: State, wanted: str, charm: Charm) -> None:
-    """Give an application another charm."""
     application = _living(state, wanted)
     before = application.charm
     for relation in state.relations_of(wanted):
@@ -141,7 +140,7 @@ def add_storage(state: State, unit: Unit, kind: str) -> str:
 
 
 def attach(state: State, unit: Unit, wanted: str) -> None:
-    """Allot a free storage of a unit's machine to it."""
+    """Attach a free storage of a unit's machine to the unit."""
     if unit.life is not Life.ALIVE:
         raise errors.IllegalTransition(f"unit {unit.name}", "it is being removed; take another one")
     storage = _free(state, wanted, state.applications[unit.application], unit.machine)
@@ -149,7 +148,7 @@ def attach(state: State, unit: Unit, wanted: str) -> None:
 
 
 def detach(state: State, wanted: str, *, actor: str) -> None:
-    """Have a storage leave its unit; it stays on its machine."""
+    """Detach a storage from its unit; it stays on its machine."""
     storage = state.storage(wanted)
     if not storage.unit:
         raise errors.IllegalTransition(f"storage {wanted}", "it is not allotted to a unit")
@@ -162,7 +161,7 @@ def detach(state: State, wanted: str, *, actor: str) -> None:
 
 
 def remove_storage(state: State, wanted: str) -> None:
-    """Forget a storage that no unit has."""
+    """Delete a storage that no unit has."""
     storage = state.storage(wanted)
     if storage.unit:
         raise errors.IllegalTransition(f"storage {wanted}", f"unit {storage.unit} has it; detach it first")
@@ -171,7 +170,7 @@ def remove_storage(state: State, wanted: str) -> None:
 
 
 def request(state: State, unit: Unit, kind: EventKind) -> None:
-    """Ask for `pre-series-upgrade`, for `post-series-upgrade` after it, or for `collect-metrics`."""
+    """Request `pre-series-upgrade`, then `post-series-upgrade`, or `collect-metrics`."""
     if unit.life is not Life.ALIVE:
         raise errors.IllegalTransition(f"unit {unit.name}", "it is being removed")
     asked = unit.asked
@@ -191,7 +190,7 @@ def request(state: State, unit: Unit, kind: EventKind) -> None:
 
 
 def skip(state: State, unit: Unit, *, actor: str) -> None:
-    """Leave out the event that has failed. Where its ground is gone it is withdrawn instead."""
+    """Skip the event that has failed. If its cause is gone, it is withdrawn instead."""
     running = unit.running
     if running is None or running.state is not EventState.ERROR:
         raise errors.IllegalTransition(f"unit {unit.name}", "no event of it has failed")
@@ -224,7 +223,7 @@ def _free(state: State, wanted: str, application: Application, machine: str) -> 
 
 
 def _is_told(unit: Unit, storage: str) -> bool:
-    """Return whether a unit was told that it has a storage, or is being told."""
+    """Return whether a unit was told, or is being told, that it has a storage."""
     return storage in unit.ledger.attached or (unit.running is not None and unit.running.event.storage == storage)
 
 

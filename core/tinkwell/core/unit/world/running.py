@@ -1,4 +1,4 @@
-"""What agents ask of a world about tasks: the one that a unit is to run, and how it has ended."""
+"""The requests of agents to a world about tasks: the task that a unit is to run, and its outcome."""
 
 from tinkwell.core import errors
 from tinkwell.core.unit.effect import NO_EFFECTS, Effects, TaskOutcome
@@ -12,9 +12,9 @@ NO_LEADER = "its application's leader has changed"
 
 
 def grant(state: State, unit: Unit) -> Task | None:
-    """Return the task that a unit is to run: the one that it runs, or its oldest one if it may begin now.
+    """Return the task that a unit runs, or its oldest one if it may begin now.
 
-    None while an event runs, also where the attempt was lost: that is judged first.
+    None while an event is RUNNING, even if its attempt was lost: that event gets a verdict first.
     """
     running = state.running_task(unit.name)
     if running is not None:
@@ -55,7 +55,7 @@ def commit(state: State, unit: Unit, outcome: TaskOutcome, effects: Effects = NO
 
 
 def lose(state: State, unit: Unit) -> None:
-    """Say that nobody knows what became of the task that a unit runs: it has failed, and is not run again."""
+    """Record that the running task was lost: it has failed, and is not run again."""
     running = state.running_task(unit.name)
     if running is None:
         raise errors.IllegalTransition(f"unit {unit.name}", "no task of it runs")

@@ -1,4 +1,4 @@
-"""Secrets of a world: who may read and change which, what effects change of them, and what ends them."""
+"""Secrets of a world: who may read and change them, what effects change, and when they end."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ from tinkwell.core.unit.world import log, secret_label
 from tinkwell.core.unit.world.state import Granted, Relation, Revision, Secret, State, Unit
 from tinkwell.core.value import parse
 
-# What a unit does to its own, of which one that its application owns needs the lead.
+# Changes by the owner; if the owner is an application, only its leader may make them.
 _Change = effect.SecretSet | effect.SecretGrant | effect.SecretRevoke | effect.SecretRemove
 
 
 def views(state: State, unit: Unit, *, leads: bool) -> dict[str, SecretView]:
-    """Return the secrets that a unit owns, or has read, as its next event depends on them."""
+    """Return the view of the secrets that a unit owns or has read, by id."""
     return {
         each.name: _view(state, unit, each, leads=leads)
         for each in state.secrets.values()
@@ -46,7 +46,7 @@ def _view(state: State, unit: Unit, secret: Secret, *, leads: bool) -> SecretVie
 
 
 def _readers(state: State, secret: Secret) -> Iterator[Unit]:
-    """Yield the units that may read a secret which is not theirs."""
+    """Yield the units that may read a secret without owning it."""
     for unit in state.units.values():
         leads = state.applications[unit.application].leader == unit.name
         if unit.life is not Life.DEAD and not is_owner(secret, unit, leads=leads) and may_read(state, unit, secret):
@@ -59,19 +59,19 @@ def _tracked(ledger: Ledger, secret: Secret) -> int:
 
 
 def is_owner(secret: Secret, unit: Unit, *, leads: bool) -> bool:
-    """Whether a unit may change a secret: its own, or its application's if it leads."""
+    """Whether a unit may change a secret: its own, or its application's if the unit leads."""
     return secret.owner == unit.name or (secret.owner == unit.application and leads)
 
 
 def may_read(state: State, unit: Unit, secret: Secret) -> bool:
-    """Whether a unit may read a secret: one of its own or its application's, or one that it was granted."""
+    """Whether a unit may read a secret: its own, its application's, or one that was granted to it."""
     if secret.owner in (unit.name, unit.application):
         return True
     return any(_holds(state, unit, each) for each in secret.grants)
 
 
 def _holds(state: State, unit: Unit, granted: Granted) -> bool:
-    """Whether a grant lets a unit read: it ends with its relation, and for each unit that has broken that."""
+    """Whether a grant lets a unit read: a grant ends with its relation, and for a unit that has broken the relation."""
     if granted.application != unit.application or granted.unit not in ("", unit.name):
         return False
     if not granted.relation:
@@ -83,7 +83,7 @@ def _holds(state: State, unit: Unit, granted: Granted) -> bool:
 
 
 def find(state: State, unit: Unit, *, name: str = "", label: str = "") -> Secret:
-    """Return a secret by its id, or by the label that the unit or its owner has given; raises NotFound."""
+    """Return a secret by its id, or by the label that the unit or its owner gave it; raises NotFound."""
     for each in state.secrets.values():
         if name and each.name == name:
             return each
@@ -94,7 +94,6 @@ def find(state: State, unit: Unit, *, name: str = "", label: str = "") -> Secret
 
 
 def create(state: State, name: str, *, content: Mapping[str, str], label: str = "", description: str = "") -> Secret:
-    """Create a user's secret."""
     made = Secret(
         id=state.new_id(f"secret {name}"),
         name=name,
@@ -109,29 +108,29 @@ def create(state: State, name: str, *, content: Mapping[str, str], label: str = 
 
 
 def update(state: State, secret: Secret, edit: effect.SecretSet) -> None:
-    """Change a user's secret, of which each content makes a revision."""
+    """Change a user's secret; new content makes a new revision."""
     _set(state, secret, edit, set())
     log.write_secret(state, secret)
 
 
 def let_read(state: State, secret: Secret, application: str) -> None:
-    """Let the units of an application read a user's secret."""
+    """Grant a user's secret to the units of an application."""
     if Granted(0, application) not in secret.grants:
         secret.grants.add(Granted(0, application))
         log.write_secret(state, secret)
 
 
 def take_back(state: State, secret: Secret, application: str) -> None:
-    """Let the units of an application read a user's secret no more."""
+    """Take back the grant of a user's secret from the units of an application."""
     if Granted(0, application) in secret.grants:
         secret.grants.remove(Granted(0, application))
         log.write_secret(state, secret)
 
 
 def read(state: State, unit: Unit, *, name: str = "", label: str = "", revision: int = 0) -> tuple[Secret, int]:
-    """Return a secret that a unit reads, and the revision, the newest one for 0.
+    """Return a secret that a unit reads, and the revision; 0 means the newest one.
 
-    Raises NotFound where there is no such secret or revision, and for a secret that the unit may not read.
+    Raises NotFound if there is no such secret or revision, or the unit may not read it.
     """
     found = find(state, unit, name=name, label=label)
     if not may_read(state, unit, found):
@@ -143,7 +142,7 @@ def read(state: State, unit: Unit, *, name: str = "", label: str = "", revision:
 
 
 def check(state: State, unit: Unit, edits: Sequence[effect.SecretEffect], view: View) -> None:
-    """Raise CommitRefused where a unit may not do what an event or a task does to secrets."""
+    """Raise CommitRefused if a unit may not make these changes to secrets."""
     added: dict[str, effect.SecretAdd] = {}
     labels = secret_label.Labels.of(state, unit, leads=view.leads)
     for index, edit in enumerate(edits):
@@ -214,7 +213,7 @@ def _check_removal(known: Secret, revision: int, field: str) -> None:
 
 
 def writes_application(state: State, unit: Unit, edits: Sequence[effect.SecretEffect]) -> bool:
-    """Whether some of the effects change a secret of the unit's application, which the leader alone may."""
+    """Whether an effect changes a secret of the unit's application, which only the leader may do."""
     for edit in edits:
         if isinstance(edit, effect.SecretAdd):
             if edit.is_application:
@@ -223,16 +222,16 @@ def writes_application(state: State, unit: Unit, edits: Sequence[effect.SecretEf
         known = state.secrets.get(edit.id)
         if known is None or known.owner != unit.application:
             continue
-        # A unit that does not lead has a label of its own for it, as every reader has.
+        # A unit that does not lead has its own label for the secret, as every reader has.
         if not isinstance(edit, effect.SecretTrack) or (edit.label is not None and _is_owner(state, known, unit)):
             return True
     return False
 
 
 def write(state: State, unit: Unit, edits: Sequence[effect.SecretEffect]) -> dict[str, int]:
-    """Do what was checked, in its order, and return which revisions the unit reads from now on.
+    """Write effects that were checked, in order, and return the revisions that the unit reads from now on.
 
-    All contents that are set in one event make one revision.
+    All contents that one event sets make one revision.
     """
     tracked: dict[str, int] = {}
     begun: set[str] = set()
@@ -264,7 +263,7 @@ def _is_owner(state: State, secret: Secret, unit: Unit) -> bool:
 
 
 def _label(state: State, unit: Unit, name: str, label: str) -> None:
-    """Give a secret its reader's label; what its owner says is its own."""
+    """Set a reader's label of a secret; an owner's label is stored with the secret."""
     secret = state.secrets.get(name)
     if secret is not None and _is_owner(state, secret, unit):
         secret.label = label
@@ -327,7 +326,7 @@ def _fits(granted: Granted, edit: effect.SecretRevoke) -> bool:
 
 
 def renew(state: State, edits: Sequence[effect.SecretEffect]) -> None:
-    """Have expiries that were set anew be due again, once it is written what was told before."""
+    """Make expiries with a new time due again, after the ledger was written with the expiries told before."""
     for edit in edits:
         if isinstance(edit, effect.SecretSet) and edit.expires_at is not None and edit.id in state.secrets:
             _forget_expiry(state, state.secrets[edit.id])
@@ -342,7 +341,7 @@ def _forget_expiry(state: State, secret: Secret) -> None:
 
 
 def remove(state: State, secret: Secret, revision: int = 0) -> None:
-    """Remove a revision; the whole secret with the last one, or with 0."""
+    """Remove a revision; the secret is removed with its last revision, or with 0."""
     if revision:
         secret.revisions.pop(revision, None)
     if revision and secret.revisions:
@@ -358,7 +357,7 @@ def remove(state: State, secret: Secret, revision: int = 0) -> None:
 
 
 def rotate(state: State, name: str) -> None:
-    """Have the rotation of a secret be due again after its interval, counted from now."""
+    """Set the next rotation of a secret to one interval from now."""
     secret = state.secrets.get(name)
     if secret is not None:
         secret.rotates_at = secret.rotation.next_after(state.clock())
@@ -366,12 +365,12 @@ def rotate(state: State, name: str) -> None:
 
 
 def end_owner(state: State, owner: str) -> None:
-    """Remove the secrets of a unit, or of an application, that is no more."""
+    """Remove the secrets of a unit or an application that has ended."""
     for secret in [each for each in state.secrets.values() if each.owner == owner]:
         remove(state, secret)
 
 
 def end_relation(state: State, number: int) -> None:
-    """Take back what was granted for a relation that is no more."""
+    """Take back what was granted for a relation that has ended."""
     for secret in state.secrets.values():
         secret.grants = {each for each in secret.grants if each.relation != number}

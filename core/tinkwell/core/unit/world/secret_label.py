@@ -1,4 +1,4 @@
-"""The labels of secrets, of which one owner gives each once."""
+"""The labels of secrets: an owner uses each label once."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,9 +12,10 @@ from tinkwell.core.value import parse
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Which secret has a label while effects are done one by one. `owners` are those of what the unit may change.
+    """Which secret has which label, while effects are applied one by one.
 
-    A label is the unit's or its application's for that, and with no owner the unit's own for all others.
+    `owners` has the owner of each secret that the unit may change. The label of such a secret belongs to that owner;
+    the label of any other secret belongs to the unit.
     """
 
     unit: Unit
@@ -23,7 +24,7 @@ class Labels:
 
     @classmethod
     def of(cls, state: State, unit: Unit, *, leads: bool) -> Self:
-        """Return those that are taken before the first effect of a unit, which `leads` its application or not."""
+        """Return the labels in use before the first effect of a unit; `leads` says whether it leads its application."""
         owned = [each for each in state.secrets.values() if each.owner in (unit.name, unit.application)]
         taken = {(each.owner, each.label): each.name for each in owned if each.label}
         taken |= {("", label): name for name, label in unit.labels.items() if label}
@@ -31,7 +32,7 @@ class Labels:
         return cls(unit, owners, taken)
 
     def check(self, edit: effect.SecretEffect, field: str) -> None:
-        """Take, or free, what an effect does; raises `errors.InvalidField` for a label that another secret has."""
+        """Take or free the label that an effect sets; raises `errors.InvalidField` if another secret has the label."""
         match edit:
             case effect.SecretAdd():
                 self.owners[edit.id] = self.unit.application if edit.is_application else self.unit.name

@@ -1,4 +1,4 @@
-"""What a unit sees of a world: the view that its next event is found by."""
+"""The view of a unit in a world."""
 
 from tinkwell.core.unit.kinds import EventKind, Life, Membership, TaskState
 from tinkwell.core.unit.resolver import relation as rule
@@ -10,7 +10,7 @@ from tinkwell.core.unit.world.state import Application, Relation, State, Unit
 def view(state: State, unit: Unit) -> View:
     """Return everything that a unit's next event depends on beside its ledger, as it is now."""
     application = state.applications[unit.application]
-    # What only a newer charm declares comes into sight with upgrade-charm.
+    # What only a newer charm declares becomes visible with upgrade-charm.
     known = application.charms[unit.ledger.charm_seen or unit.code or application.charm.digest]
     return View(
         unit=unit.name,
@@ -44,7 +44,7 @@ def view(state: State, unit: Unit) -> View:
 
 
 def leader(state: State, application: Application) -> str:
-    """Return the name of the unit that leads, or nothing: who is not heard any more does not."""
+    """Return the name of the leader, "" if there is none or its agent is not heard."""
     unit = state.units.get(application.leader)
     return unit.name if unit is not None and unit.is_heard and unit.life is not Life.DEAD else ""
 
@@ -80,11 +80,11 @@ def _relation(state: State, unit: Unit, relation: Relation) -> RelationView:
 
 
 def _owes(unit: Unit, relation: Relation, membership: Membership) -> bool:
-    """Whether a unit has still to be told of somebody's leaving, or that the relation is broken."""
+    """Whether the unit has still to be told that a member left or that the relation is broken."""
     told = unit.ledger.relations.get(relation.number)
     if told is None or not rule.is_open(told) or membership is Membership.LEFT:
         return False
-    # Of whom it is just being told that he joined it will be told that he departed.
+    # A relation-joined in flight counts: relation-departed must follow it.
     running = unit.running.event if unit.running else None
     is_joining = running is not None and running.kind is EventKind.RELATION_JOINED
     is_joining = is_joining and running is not None and running.relation == relation.number

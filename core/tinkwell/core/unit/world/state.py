@@ -1,6 +1,6 @@
-"""Everything that a world holds: applications, units, relations and storages as the server keeps them, and the log.
+"""The state of a world: applications, units, relations and storages as the server keeps them, and the log.
 
-What Watch shows of a thing is written to the log by whoever changes it, through `Log`.
+The code that changes a resource also writes the entry that Watch shows, through `Log`.
 """
 
 import copy
@@ -31,7 +31,7 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A unit event as the server keeps it: what is in flight, or was. `version` counts its states."""
+    """A unit event as the server keeps it, in flight or ended. `version` counts its states."""
 
     id: str
     unit: str
@@ -63,7 +63,7 @@ class LogEntry:
 
 @dataclass(slots=True)
 class Application:
-    """An application. `charms` has each charm that it had, by digest; `config` the values that were given."""
+    """An application. `charms` has each charm that it ever had, by digest; `config` the values that were set."""
 
     id: str
     name: str
@@ -81,9 +81,9 @@ class Application:
 
 @dataclass(slots=True)
 class Unit:
-    """A unit. `is_heard`: its agent is alive. `losses` are attempts of its event that were lost in a row.
+    """A unit. `is_heard`: its agent is alive. `losses` counts attempts of its event that were lost in a row.
 
-    `labels` are those that it has given to secrets that it reads, by their names.
+    `labels` maps names of secrets that it reads to the labels that it gave them.
     """
 
     id: str
@@ -116,7 +116,7 @@ class Unit:
 
 @dataclass(slots=True)
 class Member:
-    """A unit in a relation; `entered` orders those that are IN."""
+    """A unit in a relation; `entered` orders the members that are IN."""
 
     membership: Membership
     entered: int = 0
@@ -124,7 +124,7 @@ class Member:
 
 @dataclass(slots=True)
 class Bag:
-    """What an owner says in a relation."""
+    """The bag of a unit or an application in a relation."""
 
     data: dict[str, str] = field(default_factory=dict)
     version: int = 0
@@ -132,7 +132,7 @@ class Bag:
 
 @dataclass(slots=True)
 class Relation:
-    """A relation; `ends` are endpoints by application. Members are by unit, bags by unit or application."""
+    """A relation; `ends` maps applications to endpoints. Members are by unit, bags by unit or application."""
 
     id: str
     number: int
@@ -145,18 +145,18 @@ class Relation:
     bags: dict[str, Bag] = field(default_factory=dict)
 
     def other(self, application: str) -> str:
-        """Return the application on the other side; in a peer relation it is the same one."""
+        """Return the application on the other side; in a peer relation, the same one."""
         return next((end for end in self.ends if end != application), application)
 
     def version(self, owner: str) -> int:
-        """Return the version of a bag, 0 if nothing was ever written to it."""
+        """Return the version of a bag, 0 if it was never written."""
         bag = self.bags.get(owner)
         return bag.version if bag else 0
 
 
 @dataclass(slots=True)
 class Storage:
-    """A storage. DYING says that it leaves its unit: if it `is_kept` it stays, and may be attached again."""
+    """A storage. DYING means that it leaves its unit: if it `is_kept` it stays, and may be attached again."""
 
     id: str
     name: str
@@ -174,7 +174,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The units of an application, or one of them, may read a secret while a relation lives; 0 is for ever."""
+    """An application's units, or one unit, may read a secret while a relation lives; relation 0 means for ever."""
 
     relation: int
     application: str
@@ -183,7 +183,7 @@ class Granted:
 
 @dataclass(slots=True)
 class Revision:
-    """What a secret is in one of its revisions."""
+    """The content of a secret's revision, with its expiry."""
 
     content: dict[str, str] = field(repr=False)
     expires_at: datetime | None = None
@@ -191,9 +191,9 @@ class Revision:
 
 @dataclass(slots=True, kw_only=True)
 class Secret:
-    """A secret of a unit, of an application, or of users: then `owner` is empty.
+    """A secret of a unit, of an application, or of users, then with an empty `owner`. Charms know it by `name`.
 
-    `name` is what charms know it by. `latest` is its newest revision, and `newest` the highest number that was given.
+    `latest` is its newest revision, `newest` the highest number that was ever given.
     """
 
     id: str
@@ -211,7 +211,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a unit is asked to run; those of a unit are in the order of `number`. `is_cancelled`: it is to end."""
+    """What a unit was asked to run; a unit's tasks run in the order of `number`. `is_cancelled`: it is to end."""
 
     id: str
     number: int
@@ -230,9 +230,10 @@ class Task:
 
 @dataclass(slots=True)
 class State:
-    """All of a namespace. `streams` are the events of each unit that were committed or skipped, also of those gone.
+    """The whole state of a namespace.
 
-    `secrets` are by name, `tasks` by id, also those that have ended. `clock` says when rotations and expiries are due.
+    `streams` are the events of each unit that were committed or skipped, also of units that are gone. `secrets` are by
+    name; `tasks` are by id and include ended ones. `clock` says when rotations and expiries are due.
     """
 
     namespace: str
@@ -253,7 +254,7 @@ class State:
     next_id: int = 1
 
     def new_id(self, what: str) -> str:
-        """Return an id that nothing else has."""
+        """Return an id that no other resource has."""
         self.next_id += 1
         return self.make_id(f"{what}#{self.next_id - 1}")
 
@@ -311,11 +312,11 @@ class State:
         return [relation for relation in self.relations.values() if application in relation.ends]
 
     def storages_of(self, unit: str) -> Iterator[Storage]:
-        """Yield the storages that are allotted to a unit."""
+        """Yield the storages that belong to a unit."""
         return (storage for storage in self.storages.values() if storage.unit == unit)
 
     def copied(self) -> "State":
-        """Return a state that may be changed without changing this one. What is frozen is shared."""
+        """Return an independent copy. Frozen parts are shared."""
         return replace(
             self,
             applications={key: replace(each, config=dict(each.config)) for key, each in self.applications.items()},
@@ -329,7 +330,7 @@ class State:
         )
 
     def key(self) -> Hashable:
-        """Return what tells this state from others, with what units were told; the log's order between units is not."""
+        """Return a key that is equal for equal states, including what units were told, whatever the log's order."""
         return (
             tuple(_application_key(each) for each in self.applications.values()),
             tuple(_unit_key(each) for each in self.units.values()),

@@ -1,4 +1,4 @@
-"""Tasks of a world: what units are asked to run, one at a time, beside no event."""
+"""Tasks of a world: a unit runs one at a time, and none beside an event."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def ask(
     timeout_seconds: int = 0,
     actor: str = "",
 ) -> Task:
-    """Ask a unit to run an action, or with `arguments` a command; raises IllegalTransition if it is to go."""
+    """Ask a unit to run an action, or a command with `arguments`; raises IllegalTransition if it is being removed."""
     if unit.life is not Life.ALIVE:
         raise errors.IllegalTransition(f"unit {unit.name}", REMOVED)
     number = state.next_task
@@ -45,7 +45,7 @@ def ask(
 
 
 def cancel(state: State, task: Task, *, actor: str = "") -> Task:
-    """End a task that waits; have one that runs be ended by its agent. Raises IllegalTransition where it is over."""
+    """End a PENDING task; tell the agent to end a RUNNING one. Raises IllegalTransition if the task has ended."""
     match task.state:
         case TaskState.PENDING:
             by = f" by {actor}" if actor else ""
@@ -61,21 +61,21 @@ def cancel(state: State, task: Task, *, actor: str = "") -> Task:
 
 
 def become(state: State, task: Task, wanted: TaskState, *, result: str = "", message: str = "") -> Task:
-    """Have a task be in another state."""
+    """Put a task into another state."""
     state.tasks[task.id] = after = replace(task, state=wanted, result=result, message=message)
     log.write_task(state, after)
     return after
 
 
 def cancel_waiting(state: State, unit: Unit) -> None:
-    """End all tasks that a unit has not begun, since it is to go."""
+    """Cancel all PENDING tasks of a unit that is being removed."""
     for task in [*state.tasks_of(unit.name)]:
         if task.state is TaskState.PENDING:
             become(state, task, TaskState.CANCELLED, message=REMOVED)
 
 
 def cancel_all(state: State, unit: Unit) -> None:
-    """End all tasks of a unit that is no more."""
+    """Cancel all tasks of a unit that has ended."""
     for task in [*state.tasks_of(unit.name)]:
         if not task.state.is_final:
             become(state, task, TaskState.CANCELLED, message=FORCED)

@@ -1,7 +1,7 @@
-"""A server of one namespace without a server: it keeps applications and units, and gives units their events.
+"""A server of one namespace, in memory: it keeps applications and units, and gives units their events.
 
-Nothing in it waits or is random: what comes when (retries, ticks, the end of leases) is for whoever drives it. So tests
-try every order of requests and commits, charms are tested without a server, and the fake server answers from it.
+It never waits and has no randomness: the caller decides when retries, ticks and expiries of leases happen. So tests try
+every order of requests and commits, charms are tested without a server, and the fake server answers from it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -32,8 +32,8 @@ def _never_later() -> datetime:
 class World:
     """Applications, units and relations of a namespace; the same calls give the same log.
 
-    `make_id` makes an id of a text that nothing else has. `clock` says when secrets are to be rotated and expire.
-    Requests raise what the server raises for them.
+    `make_id` returns a new unique id that contains the given text. `clock` says when secrets rotate and expire.
+    Requests raise the same errors as the server.
     """
 
     def __init__(
@@ -68,20 +68,20 @@ class World:
         return request.add_units(self._state, application, count, machine=machine, attach=attach)
 
     def remove_unit(self, unit: str, *, is_forced: bool = False, keep_storage: bool = False, actor: str = "") -> None:
-        """Have a unit go, or, by force, be gone at once."""
+        """Begin a unit's removal; with `is_forced` it is removed at once."""
         found = self._state.unit(unit)
         request.remove_unit(self._state, found, is_forced=is_forced, keep_storage=keep_storage, actor=actor)
 
     def remove_application(self, name: str, *, is_forced: bool = False, actor: str = "") -> None:
-        """Have an application go, with its units and relations."""
+        """Begin the removal of an application, with its units and relations."""
         request.remove_application(self._state, name, is_forced=is_forced, actor=actor)
 
     def relate(self, one: str, other: str) -> int:
-        """Join two endpoints, `web:db` and `pg:db`, and return the relation's number."""
+        """Relate two endpoints, such as `web:db` and `pg:db`, and return the relation's number."""
         return relating.relate(self._state, one, other)
 
     def unrelate(self, number: int, *, actor: str = "") -> None:
-        """Have a relation go; both sides break it at the same time."""
+        """Begin a relation's removal; both sides break it at the same time."""
         relation = self._state.relation(number)
         if relation.is_peer:
             raise errors.IllegalTransition(f"relation {number}", "a relation of peers goes with its application")
@@ -89,11 +89,10 @@ class World:
         change.reap(self._state)
 
     def set_config(self, application: str, edits: Mapping[str, JsonValue]) -> None:
-        """Set values of an application's configuration; None gives a default back."""
+        """Set values of an application's configuration; None restores a default."""
         request.set_config(self._state, application, edits)
 
     def refresh(self, application: str, charm: Charm) -> None:
-        """Give an application another charm."""
         request.refresh(self._state, application, charm)
 
     def add_storage(self, unit: str, name: str) -> str:
@@ -101,31 +100,31 @@ class World:
         return request.add_storage(self._state, self._state.unit(unit), name)
 
     def attach(self, unit: str, storage: str) -> None:
-        """Allot a free storage to a unit of the same machine."""
+        """Attach a free storage of the same machine to a unit."""
         request.attach(self._state, self._state.unit(unit), storage)
 
     def detach(self, storage: str, *, actor: str = "") -> None:
-        """Have a storage leave its unit; it stays, free."""
+        """Detach a storage from its unit; it stays, free."""
         request.detach(self._state, storage, actor=actor)
 
     def remove_storage(self, storage: str) -> None:
-        """Forget a storage that no unit has."""
+        """Delete a storage that no unit has."""
         request.remove_storage(self._state, storage)
 
     def request(self, unit: str, kind: EventKind) -> None:
-        """Ask for `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
+        """Request `pre-series-upgrade`, `post-series-upgrade` or `collect-metrics`."""
         request.request(self._state, self._state.unit(unit), kind)
 
     def skip(self, unit: str, *, actor: str = "") -> None:
-        """Leave out the event of a unit that is in ERROR."""
+        """Skip the event of a unit that is in ERROR."""
         request.skip(self._state, self._state.unit(unit), actor=actor)
 
     def hold(self, unit: str, *, is_held: bool = True) -> None:
-        """Say whether a workflow holds a unit's machine: then it gets no new events."""
+        """Set whether a workflow holds a unit's machine: a held unit gets no new events."""
         self._state.unit(unit).is_held = is_held
 
     def place(self, unit: str, machine: str) -> None:
-        """Say on which machine a unit is, that was created without one."""
+        """Assign a machine to a unit that was created without one."""
         found = self._state.unit(unit)
         found.machine = machine
         for storage in self._state.storages_of(unit):
@@ -133,7 +132,7 @@ class World:
         log.write_unit(self._state, found)
 
     def tick(self, unit: str) -> None:
-        """Say that `update-status` is due; what is due already is not due twice."""
+        """Make `update-status` due; calls while it is due have no effect."""
         self._state.unit(unit).is_tick_due = True
 
     def run_task(
@@ -146,7 +145,7 @@ class World:
         timeout_seconds: int = 0,
         actor: str = "",
     ) -> str:
-        """Ask a unit to run an action of its charm, or with `arguments` a command, and return the task's id."""
+        """Ask a unit to run an action of its charm, or a command if there are `arguments`, and return the task's id."""
         asked = task.ask(
             self._state,
             self._state.unit(unit),
@@ -159,7 +158,7 @@ class World:
         return asked.id
 
     def cancel_task(self, id_: str, *, actor: str = "") -> Task:
-        """End a task: at once where it waits; where it runs, its agent is to end it."""
+        """Cancel a task: a PENDING one ends at once, a RUNNING one is ended by its agent."""
         return task.cancel(self._state, self._state.task(id_), actor=actor)
 
     def create_secret(self, name: str, content: Mapping[str, str], *, label: str = "", description: str = "") -> Secret:
@@ -177,19 +176,19 @@ class World:
         secret.remove(self._state, self._state.secret(name), revision)
 
     def grant_secret(self, name: str, application: str, *, is_granted: bool = True) -> None:
-        """Let the units of an application read a user's secret, or let them no more."""
+        """Grant a user's secret to the units of an application, or take the grant back."""
         change_ = secret.let_read if is_granted else secret.take_back
         change_(self._state, self._state.secret(name), self._state.application(application).name)
 
     # Agents
 
     def due(self, unit: str) -> UnitEvent | None:
-        """Return what a unit would be given if nothing of it were in flight."""
+        """Return the event that a unit would get if no event of it were in flight."""
         found = self._state.unit(unit)
         return resolve.next_event(found.ledger, sight.view(self._state, found))
 
     def due_task(self, unit: str) -> str:
-        """Return the id of the task that a unit would be given now; "" while an event or a task runs."""
+        """Return the id of the task that a unit would get now; "" while an event or a task runs."""
         found = self._state.unit(unit)
         event = found.running
         if self.running_task(unit) is not None or (event is not None and event.state is EventState.RUNNING):
@@ -197,7 +196,7 @@ class World:
         return resolve.next_task(found.ledger, self.view(unit), has_error=event is not None)
 
     def grant(self, unit: str, *, may_retry: bool = True) -> Running | None:
-        """Return the event that a unit is to run now; None if nothing is due, or it waits to be tried again."""
+        """Return the event that a unit is to run now; None if none is due, or it waits for its next attempt."""
         return delivery.grant(self._state, self._state.unit(unit), may_retry=may_retry)
 
     def commit(self, unit: str, effects: effect.Effects = effect.NO_EFFECTS) -> Running | None:
@@ -213,45 +212,45 @@ class World:
         return running.commit(self._state, self._state.unit(unit), outcome, effects)
 
     def lose_task(self, unit: str) -> None:
-        """Say that nobody knows what became of the task that a unit runs."""
+        """Record that the running task of a unit was lost."""
         running.lose(self._state, self._state.unit(unit))
 
     def read_secret(self, unit: str, *, name: str = "", label: str = "", revision: int = 0) -> tuple[Secret, int]:
-        """Return a secret that a unit may read, and which of its revisions: the newest one for 0."""
+        """Return a secret that a unit may read, and the revision; 0 means the newest one."""
         return secret.read(self._state, self._state.unit(unit), name=name, label=label, revision=revision)
 
     def fail(self, unit: str, message: str) -> None:
-        """Say that the event that a unit runs has failed."""
+        """Record that the running event of a unit has failed."""
         delivery.fail(self._state, self._state.unit(unit), message)
 
     def lose(self, unit: str) -> None:
-        """Say that nobody knows what became of the attempt that a unit runs; after the second one it has failed."""
+        """Record that the running attempt of a unit was lost; a second loss in a row is a failure."""
         delivery.lose(self._state, self._state.unit(unit))
 
     def hand_back(self, unit: str) -> None:
-        """Say that the agent of a unit has ended the attempt because it stops: the next grant makes another one."""
+        """Record that the unit's agent ended the attempt because the agent stops; the next grant tries again."""
         delivery.hand_back(self._state, self._state.unit(unit))
 
     def silence(self, unit: str) -> None:
-        """Say that a unit's agent has not been alive for so long that a leader's term is over."""
+        """Record that a unit's agent has been silent for so long that a leader's term is over."""
         self._state.unit(unit).is_heard = False
 
     def hear(self, unit: str) -> None:
-        """Say that a unit's agent is alive. Who led leads on, unless somebody else was elected."""
+        """Record that a unit's agent is alive. A leader goes on leading unless another unit was elected."""
         self._state.unit(unit).is_heard = True
 
     def elect(self, application: str) -> str:
-        """Elect a leader if nobody leads, and return who leads."""
+        """Elect a leader if no unit leads, and return the leader."""
         return delivery.elect(self._state, self._state.application(application))
 
     def set_status(self, unit: str, name: str, message: str = "") -> None:
-        """Set what a unit says of itself, at once."""
+        """Set a unit's status at once."""
         found = self._state.unit(unit)
         if found.status != (name, message):
             found.status = (name, message)
             log.write_unit(self._state, found, "UNIT_STATUS_CHANGED")
 
-    # To look at
+    # Reading
 
     @property
     def applications(self) -> Mapping[str, Application]:
@@ -259,7 +258,7 @@ class World:
 
     @property
     def units(self) -> Mapping[str, Unit]:
-        """The units, also DEAD ones that somebody has still to be told of."""
+        """The units, including DEAD units whose departure others have still to be told."""
         return self._state.units
 
     @property
@@ -277,7 +276,7 @@ class World:
 
     @property
     def tasks(self) -> Mapping[str, Task]:
-        """The tasks of the units that are there, by their ids."""
+        """The tasks of existing units, by their ids."""
         return self._state.tasks
 
     def may_read(self, unit: str, name: str) -> bool:
@@ -289,16 +288,16 @@ class World:
         return self._state.running_task(unit)
 
     def bag(self, relation: int, owner: str) -> Mapping[str, str]:
-        """Return what a unit or an application says in a relation."""
+        """Return the bag of a unit or an application in a relation."""
         bag = self._state.relation(relation).bags.get(owner)
         return bag.data if bag else {}
 
     def ledger(self, unit: str) -> Ledger:
-        """Return what a unit was told."""
+        """Return a unit's ledger."""
         return self._state.unit(unit).ledger
 
     def view(self, unit: str) -> View:
-        """Return what a unit's next event depends on beside its ledger."""
+        """Return a unit's view."""
         return sight.view(self._state, self._state.unit(unit))
 
     def running(self, unit: str) -> Running | None:
@@ -306,7 +305,7 @@ class World:
         return self._state.unit(unit).running
 
     def stream(self, unit: str) -> list[Running]:
-        """Return the events that a unit was told or that were skipped, in order; also of one that is gone."""
+        """Return the events that a unit was told or that were skipped, in order; also for a unit that is gone."""
         return self._state.streams.get(unit, [])
 
     def records(self) -> list[LogEntry]:
@@ -314,7 +313,7 @@ class World:
         return self._state.log
 
     def check(self, *, is_at_rest: bool = False) -> list[Violation]:
-        """Return every violation of an invariant; `is_at_rest` says that nothing is due any more."""
+        """Return every violation of an invariant; `is_at_rest`: no event is due."""
         return audit(self._state.log, namespace=self._state.namespace, is_at_rest=is_at_rest)
 
     def living(self) -> list[str]:
@@ -322,23 +321,23 @@ class World:
         return [name for name, unit in self._state.units.items() if unit.life is not Life.DEAD]
 
     def is_busy(self, unit: str) -> bool:
-        """Whether a unit has an event or a task in flight or due, or is to go."""
+        """Whether a unit has an event or a task in flight or due, or is being removed."""
         found = self._state.unit(unit)
         if found.running is not None or found.life is Life.DYING or self.running_task(unit) is not None:
             return True
         return bool(self.due_task(unit)) or self.due(unit) is not None
 
     def failed(self) -> list[str]:
-        """Return the units of which an event is in ERROR."""
+        """Return the units with an event in ERROR."""
         units = self._state.units.values()
         return [unit.name for unit in units if unit.running and unit.running.state is EventState.ERROR]
 
     def copy(self) -> "World":
-        """Return a world that goes on from here by itself."""
+        """Return an independent copy of this world."""
         copied = World()
         copied._state = self._state.copied()
         return copied
 
     def key(self) -> Hashable:
-        """Return what tells worlds apart from which different things may follow, with what each unit was told."""
+        """Return a key that is equal for worlds with the same possible future and the same streams of events."""
         return self._state.key()

@@ -1,1 +1,1 @@
-"""YAML: read as JSON values that know their places, and written so that every reader understands it alike."""
+"""YAML: read as JSON values with their places, and written so that all readers agree on its meaning."""

@@ -1,8 +1,7 @@
-"""What a YAML parser finds, event by event, with the events of small texts kept.
+"""The events of a YAML parser, with a cache for small texts.
 
-A parser written in Python takes some seven milliseconds for each kilobyte, and workflows are made from the same few
-templates again and again. Whatever is filled into these later is no part of the text (see `gotemplate_output`), so the
-events are the same each time, whichever the values are.
+A parser in Python takes about seven milliseconds for a kilobyte, and workflows use the same few templates again and
+again. Values are not part of the text (see `gotemplate.output`), so a template's events are always the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from ruamel.yaml import error, events
 
 from tinkwell.core.value.yaml import scanner as yaml_scanner
 
-# Events take up to eighty times the memory of their text: some 20 MB in all at most.
+# Events take up to eighty times the memory of their text: at most about 20 MB in all.
 MAX_KEPT_CHARACTERS = 4 * 1024
 MAX_KEPT = 64
 
@@ -31,7 +30,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event from `start` to `end`; what it does not have is empty. `style` is the mark that opens a scalar."""
+    """An event from `start` to `end`; absent fields are empty. `style` is the mark that opens a scalar."""
 
     kind: Kind
     start: int
@@ -43,7 +42,7 @@ class Event:
 
 
 class Malformed(Exception):
-    """The text is not YAML at `start`, because of what the parser says."""
+    """The text is not YAML at `start`; the message is the parser's."""
 
     def __init__(self, start: int, problem: str) -> None:
         self.start = start
@@ -55,9 +54,9 @@ _kept: dict[str, Sequence[Event]] = {}
 
 
 def parse(text: str) -> Iterator[Event]:
-    """Yield the events of a text, but for the beginning and the end of the stream; raises `Malformed` where it ends.
+    """Yield the events of a text, without the beginning and the end of the stream; raises `Malformed`.
 
-    One after the other, since whoever reads may well find that it is too much before all of it is parsed.
+    Events come one by one, because the reader may stop at a limit before the whole text is parsed.
     """
     kept = _kept.get(text)
     if kept is not None:
@@ -84,10 +83,10 @@ def _parse(text: str) -> Iterator[Event]:
         mark = exc.problem_mark or exc.context_mark
         raise Malformed(mark.index if mark else 0, exc.problem or exc.context or "") from exc
     except AssertionError as exc:
-        # Raised without a mark for a %YAML directive, which stands at the beginning.
+        # Raised without a mark for a %YAML directive, which is at the beginning.
         raise Malformed(0, str(exc)) from exc
     except ValueError as exc:
-        # So is a number of too many digits in it.
+        # Raised for a number with too many digits in the directive.
         raise Malformed(0, "the version of the %YAML directive is neither 1.1 nor 1.2") from exc
 
 

@@ -1,4 +1,4 @@
-"""Reads the documents of a YAML file as JSON values, and says of each mistake in which line and column it stands."""
+"""Reads the documents of a YAML file as JSON values, and adds line and column to each error."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from tinkwell.core.value.yaml import position
 MAX_FILE_BYTES = document.MAX_DOCUMENT_BYTES
 MAX_ALIASES = 100
 MAX_EXPANSION = 10
-# What a document may take once aliases are copied.
+# The size of a document with copied aliases.
 MAX_VALUE_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of a file, which errors name by `field`; `node` knows where each part of `value` stands."""
+    """A document of a file, which errors name by `field`; `node` knows the place of each part of `value`."""
 
     field: str
     node: Node
     value: JsonValue
 
     def located(self, error: errors.InvalidField) -> errors.InvalidField:
-        """Say of each violation where it stands; their paths are within the document."""
+        """Return the error with the place of each violation; the violations' paths are within the document."""
         places = [self.locate(violation.field) for violation in error.violations]
         return errors.InvalidField(
             _violation(self.field, place, violation.field, violation.description)
@@ -35,12 +35,12 @@ class Document:
         )
 
     def locate(self, path: str) -> position.Position:
-        """Find where a part of the document stands."""
+        """Return the place of a part of the document."""
         return yaml_node.locate(self.node, position.parse_path(path))
 
 
 def explain(error: position.Malformed, _: str) -> str:
-    """Say what is wrong where a text is not YAML."""
+    """Return what is wrong if a text is not YAML."""
     return error.description
 
 
@@ -52,9 +52,9 @@ def documents(
     explain: Callable[[position.Malformed, str], str] = explain,
     max_value_bytes: int = MAX_VALUE_BYTES,
 ) -> Iterator[Document]:
-    """Iterate over the documents of a file. Raises `errors.InvalidField` for what is no YAML, or too much of it.
+    """Yield the documents of a file. Raises `errors.InvalidField` if it is not YAML, or too large.
 
-    A document that holds what JSON cannot is noted in the checks, and comes as an empty object.
+    A document with a value that JSON cannot hold is noted in the checks, and returned as an empty object.
     """
     parse.parse_text(field, text, max_bytes=MAX_FILE_BYTES, allow_empty=True, multiline=True)
     try:
@@ -65,7 +65,7 @@ def documents(
 
 
 def _value(checks: check.Checks, field: str, node: Node, text: str, max_bytes: int) -> JsonValue:
-    """Build the value of a document; raises `position.Malformed`, and notes what cannot be stored."""
+    """Return the value of a document; raises `position.Malformed`, and notes values that cannot be stored."""
     written = yaml_node.count(node)
     if written.aliases > MAX_ALIASES:
         description = f"has {written.aliases:,} aliases; at most {MAX_ALIASES} are allowed"

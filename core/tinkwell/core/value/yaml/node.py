@@ -1,7 +1,7 @@
 """YAML as JSON values with their positions.
 
-What the values mean follows YAML 1.2 and JSON: dates stay text, keys are text, numbers are exact. An alias stands for a
-copy of what it names, so a few lines can unfold to billions of values; their number, depth and length are limited.
+The meaning of values follows YAML 1.2 and JSON: dates stay text, keys are text, numbers are exact. An alias stands for
+a copy of its anchor, so a few lines can unfold to billions of values; their number, depth and length are limited.
 """
 
 import decimal
@@ -27,7 +27,7 @@ _INTEGER = re.compile(r"[-+]?(?:0o[0-7]+|0x[0-9a-fA-F]+|[0-9]+)", re.ASCII)
 
 
 def documents(text: str) -> Iterator[Node]:
-    """Iterate over the documents of a text; raises `Malformed`."""
+    """Yield the documents of a text; raises `Malformed`."""
     yaml = yaml_scanner.yaml()
     yaml.composer.warn_double_anchors = False
     try:
@@ -43,20 +43,20 @@ def documents(text: str) -> Iterator[Node]:
     except RecursionError as error:
         raise position.Malformed(position.Position(1, 1), "is nested too deeply") from error
     except (AssertionError, ValueError, OverflowError) as error:
-        # Raised by ruamel.yaml, without a place, for an odd %YAML line and for an escape beyond Unicode.
+        # ruamel.yaml raises it without a place for an invalid %YAML line and for an escape beyond Unicode.
         raise position.Malformed(position.Position(1, 1), f"not YAML: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How many nodes were written out, and how often an alias stands for one of them."""
+    """The number of written nodes, and the number of aliases."""
 
     nodes: int
     aliases: int
 
 
 def count(node: Node) -> Written:
-    """Count what was written to make a node, itself included."""
+    """Count the written nodes of a node, itself included."""
     nodes, aliases = 0, 0
     seen: set[int] = set()
     waiting = [node]
@@ -76,12 +76,12 @@ def count(node: Node) -> Written:
 
 
 def value_of(node: Node, *, max_values: int | None = None, max_characters: int | None = None) -> JsonValue:
-    """Build the JSON value of a node; raises `Malformed` for what JSON cannot hold, and beyond the limits."""
+    """Return the JSON value of a node; raises `Malformed` for values that JSON cannot hold, and above the limits."""
     return _Builder(max_values or MAX_VALUES, max_characters or MAX_CHARACTERS).build(node, 1)
 
 
 def locate(node: Node, path: position.Path) -> position.Position:
-    """Find a part of a node: an item, or the key of a member; else the last one on the way."""
+    """Return the place of a part: an item, or the key of a member; if it is missing, the last part on the path."""
     place = node
     for part in path:
         match node:
@@ -126,7 +126,7 @@ class _Builder:
                 raise _malformed(node, "is neither a value, a list nor a mapping")
 
     def _pairs(self, node: MappingNode, depth: int = 1) -> dict[str, Node]:
-        """Give the members of a mapping; those that it merges in (`<<`) come first and give way to its own."""
+        """Return the members of a mapping; merged ones (`<<`) come first, and its own members replace them."""
         if depth > MAX_DEPTH:
             raise _malformed(node, f"merges deeper than {MAX_DEPTH} levels")
         own: dict[str, Node] = {}
@@ -146,7 +146,7 @@ class _Builder:
         return merged | own
 
     def _merge(self, source: MappingNode, depth: int) -> dict[str, Node]:
-        # What merges the same twice, and is merged twice itself, doubles the work in each line.
+        # A chain of mappings that each merge the one before twice would double the work in each line.
         self._merged += 1 + len(source.value)
         if self._merged > self._max_values:
             raise _malformed(source, f"merges more than {self._max_values:,} values")

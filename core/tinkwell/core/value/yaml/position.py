@@ -1,4 +1,4 @@
-"""Where in a file something stands, and the paths by which errors name it."""
+"""Positions in a file, and the paths by which errors name them."""
 
 import json
 import re
@@ -20,7 +20,7 @@ class Position(NamedTuple):
 
 
 class Malformed(Exception):
-    """A text that cannot be read, and where."""
+    """A text that cannot be read, and the position of the mistake."""
 
     def __init__(self, position: Position, description: str) -> None:
         super().__init__(f"{position}: {description}")
@@ -29,13 +29,13 @@ class Malformed(Exception):
 
 
 def of_offset(text: str, offset: int) -> Position:
-    """Give the position of a character."""
+    """Return the position of a character."""
     line_start = text.rfind("\n", 0, offset) + 1
     return Position(text.count("\n", 0, offset) + 1, offset - line_start + 1)
 
 
 def parse_path(path: str) -> Path:
-    """Take a path such as `network.interfaces[0]["a b"]` apart; what is not understood ends it."""
+    """Split a path such as `network.interfaces[0]["a b"]`; a part that is not understood ends the result."""
     parts: list[str | int] = []
     at = 0
     while found := _PATH_PART.match(path, at):

@@ -1,13 +1,13 @@
-"""The scanner behind all YAML that is read here, with tabs where YAML allows them.
+"""The scanner for all YAML that Tinkwell reads, which accepts tabs where YAML allows them.
 
-YAML separates tokens by spaces and tabs alike, and indents by spaces alone. The library's own scanner takes spaces only
-outside of brackets. A tab is read here
+YAML separates tokens by spaces and tabs, and indents by spaces alone. Outside of brackets the library's own scanner
+accepts only spaces. This scanner accepts a tab
 
-* between tokens of a line, as libyaml and YAML 1.2 have it: `image:<TAB>x`, `a<TAB># why`, and as a part of the text in
+* between tokens of a line, as libyaml and YAML 1.2 do: `image:<TAB>x`, `a<TAB># why`, and as a part of the text in
   `a: b<TAB>c`,
-* after `-`, `?` and a `:` that belongs to a `?`, as YAML 1.2 has it, unless a list or a mapping begins there: its items
-  are indented by what stands before it,
-* in lines that are empty otherwise, or hold a comment alone.
+* after `-`, `?` and a `:` that belongs to a `?`, as YAML 1.2 does, unless a list or a mapping begins there: the column
+  of the tab would then indent its items,
+* in lines that are otherwise empty, or have only a comment.
 
 A tab that would indent something is refused, with its place.
 """
@@ -26,11 +26,11 @@ _BLANKS = re.compile(r"[ \t]*")
 _TAB_AHEAD = re.compile("[ \r\n\x85\u2028\u2029]*\t")
 _LINE_ENDS = "\0\r\n\x85\u2028\u2029"
 _INDENTS = "a tab indents this line; write spaces instead"
-_BEGINS = "a tab stands before a list or mapping that begins in this line; write a space instead"
+_BEGINS = "a tab is before a list or mapping that begins in this line; write a space instead"
 
 
 def yaml() -> ruamel.yaml.YAML:
-    """Make a reader of YAML 1.2 that builds plain values only, with this scanner."""
+    """Return a reader of YAML 1.2 that builds only plain values, with this scanner."""
     reader = ruamel.yaml.YAML(typ="safe", pure=True)
     reader.Scanner = Scanner
     return reader
@@ -53,16 +53,16 @@ class _Spaced:
 
 
 class Scanner(scanner.Scanner):
-    """The library's scanner, with tabs, and with two mistakes of its users told as such.
+    """The library's scanner, with tabs, and with clear errors for two mistakes.
 
-    The time that the parser takes for a tag grows with the square of its length, so tags are bounded.
+    The parser's time for a tag grows with the square of its length, so the length of tags is limited.
     """
 
-    # The line in which a tab was last passed where a list or a mapping might have begun.
+    # The line of the last tab at a place where a list or a mapping might begin.
     _tabbed_line = -1
 
     def fetch_more_tokens(self) -> Any:
-        """Fetch the next token, and blame a tab for what it keeps from beginning."""
+        """Fetch the next token; if a tab prevents one from beginning, the error names the tab."""
         try:
             return super().fetch_more_tokens()
         except scanner.ScannerError as error:
@@ -72,14 +72,14 @@ class Scanner(scanner.Scanner):
             raise
 
     def scan_to_next_token(self) -> None:
-        """Go to the next token, past tabs that separate."""
+        """Go to the next token, also past separating tabs."""
         super().scan_to_next_token()
         while not self.flow_level and self.reader.peek() == "\t":
             self._pass_tab()
             super().scan_to_next_token()
 
     def scan_plain_spaces(self, indent: int, start_mark: object) -> Any:
-        """Take what stands between two words of a plain text, tabs too; those that indent a line end it."""
+        """Read the white space between two words of a plain text, including tabs; a tab in indentation ends it."""
         if not _TAB_AHEAD.match(self.reader.buffer, self.reader.pointer):
             return super().scan_plain_spaces(indent, start_mark)
         with self._spaced(0 if self.flow_level else indent):
@@ -96,7 +96,7 @@ class Scanner(scanner.Scanner):
             return super().scan_directive()
 
     def scan_block_scalar_indicators(self, start_mark: object) -> Any:
-        """Scan what follows `|` or `>`."""
+        """Scan the text after `|` or `>`."""
         with self._spaced():
             return super().scan_block_scalar_indicators(start_mark)
 
@@ -121,10 +121,10 @@ class Scanner(scanner.Scanner):
         return uri
 
     def _pass_tab(self) -> None:
-        """Go past the tab that is next, and the blanks behind it; in the block context."""
+        """Skip the next tab and the blanks after it, in the block context."""
         reader = self.reader
         blanks = _BLANKS.match(reader.buffer, reader.pointer)
-        assert blanks is not None  # it matches nothing at all, too
+        assert blanks is not None  # it is also true at the start of a line
         is_first = not reader.buffer[reader.pointer - reader.column : reader.pointer].strip(" ")
         if is_first and reader.buffer[blanks.end()] not in f"{_LINE_ENDS}#":
             raise scanner.ScannerError(None, None, _INDENTS, reader.get_mark())
@@ -135,7 +135,7 @@ class Scanner(scanner.Scanner):
 
     @contextlib.contextmanager
     def _spaced(self, from_column: int = 0) -> Iterator[None]:
-        """Let tabs look like spaces to what the library scans meanwhile."""
+        """Let tabs look like spaces to the library for the time of the context."""
         reader = self.reader
         self._scanner_reader = _Spaced(reader, from_column)
         try:

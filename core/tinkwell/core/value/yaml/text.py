@@ -1,7 +1,7 @@
-"""JSON values as YAML that every reader understands alike.
+"""JSON values as YAML that all readers read in the same way.
 
-YAML 1.1 readers, which are many, take `no` for false and the MAC address 52:54:00:10:00:03 for a number in base 60. So
-only what is plainly text goes without quotes.
+YAML 1.1 readers, which are many, read `no` as false and the MAC address 52:54:00:10:00:03 as a number in base 60. So
+only texts that no reader can misread are written without quotes.
 """
 
 import io
@@ -17,7 +17,7 @@ _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 class _Representer(representer.SafeRepresenter):
     def represent_text(self, text: str) -> nodes.ScalarNode:
-        """Choose the style: a block for several lines, plain for plain words, quotes for everything else."""
+        """Choose the style: a block for several lines, plain for plain words, quotes for all other texts."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
 
     def ignore_aliases(self, data: object) -> bool:

@@ -1,1 +1,1 @@
-"""The embedded PostgreSQL and everything in one command."""
+"""The embedded PostgreSQL, and the stack that `tinkwell dev` runs."""

@@ -1,4 +1,4 @@
-"""Which account of the operating system runs PostgreSQL, which refuses to run as root."""
+"""Chooses the account of the operating system that runs PostgreSQL, which refuses to run as root."""
 
 import os
 import pwd
@@ -10,24 +10,24 @@ from pathlib import Path
 
 from tinkwell.server.app.dev import launch
 
-# Debian's and most other packages of PostgreSQL bring the first; the second exists everywhere.
+# Debian's and most other packages of PostgreSQL create the first; the second exists everywhere.
 _UNPRIVILEGED = ("postgres", "nobody")
 _ACCESS_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account by number, with the name that PostgreSQL sees."""
+    """An account by number, with its name for PostgreSQL."""
 
     uid: int
     gid: int
     name: str
 
     def can_enter(self, path: Path) -> bool:
-        """Whether the account may pass through, or execute, the path; the system decides, so that ACLs count."""
+        """Whether the account may enter a directory or execute a file. The system decides, so ACLs count."""
         if self.uid == os.geteuid():
             return os.access(path, os.X_OK)
-        # Python forks where it is to change the account itself, and gRPC's threads may not survive that in the child.
+        # Python would change the account in a forked child, which gRPC's threads may not survive.
         numbers = (self.uid, self.gid, int(signal.SIGKILL), os.getpid())
         test = subprocess.run(  # noqa: S603 no shell and no foreign input
             [sys.executable, "-I", "-S", launch.__file__, *map(str, numbers), "/usr/bin/env", "test", "-x", str(path)],
@@ -39,14 +39,14 @@ class Account:
 
 
 def own() -> Account:
-    """Return the account that this process runs as. Raises `LookupError` where it has no name."""
+    """Return the account of this process. Raises `LookupError` if it has no name."""
     return _named(pwd.getpwuid(os.geteuid()))
 
 
 def unprivileged(*, owner: int | None) -> Account:
-    """Return the account to run PostgreSQL as; data that exists stays with its owner.
+    """Return the account to run PostgreSQL as. Existing data stays with its owner.
 
-    Raises `LookupError` where the system has no such account.
+    Raises `LookupError` if the system has no such account.
     """
     if os.geteuid() != 0:
         return own()

@@ -1,4 +1,4 @@
-"""Where the programs of PostgreSQL come from: a given directory, a wheel, or the system's packages."""
+"""Finds the programs of PostgreSQL: in a given directory, in a wheel, or in the system's packages."""
 
 import importlib.util
 import os
@@ -21,7 +21,7 @@ class NoBinaries(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """A directory with `initdb` and `postgres`, and their version, such as 18 and "18.4"."""
+    """A directory with `initdb` and `postgres`, and their major and full version, such as 18 and "18.4"."""
 
     directory: Path
     major: int
@@ -32,9 +32,9 @@ class Binaries:
         return str(self.directory / name)
 
     def copy_to(self, target: Path) -> "Binaries":
-        """Copy the programs and all that they load below the target, which other accounts may then read.
+        """Copy the programs and all files that they load below the target, where other accounts may read them.
 
-        Raises `NoBinaries` for programs that did not come from the wheel, since only its layout is known.
+        Raises `NoBinaries` for programs that did not come from the wheel, because only the wheel's layout is known.
         """
         install = self.directory.parent
         if install.parent.name != _WHEEL:
@@ -70,7 +70,7 @@ def find(directory: Path | None = None) -> Binaries:
 
 
 def _wheel_installs() -> list[Path]:
-    # The package is located but not imported: its own server logic changes permissions up to the root directory.
+    # The package is located but not imported: its own code changes permissions up to the root directory.
     spec = importlib.util.find_spec(_WHEEL)
     roots = (spec.submodule_search_locations or []) if spec else []
     return [install for root in roots for install in Path(root).glob("pginstall*")]

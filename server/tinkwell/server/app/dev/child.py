@@ -24,9 +24,9 @@ async def start(
     account: Account | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> asyncio.subprocess.Process:
-    """Start the program at the full path `command[0]`; it gets the signal when this process ends, however that happens.
+    """Start the program at the full path `command[0]`. It receives the signal when this process ends for any reason.
 
-    It has a session of its own, so that a Ctrl-C at the terminal reaches only this process, which ends it in its turn.
+    It has a session of its own, so that Ctrl-C at the terminal reaches only this process, which then ends it.
     """
     assert threading.current_thread() is threading.main_thread(), "the death signal follows the thread"
     uid, gid = (account.uid, account.gid) if account and account.uid != os.geteuid() else (-1, -1)
@@ -49,7 +49,10 @@ async def start(
 async def stop(
     process: asyncio.subprocess.Process, signals: Sequence[signal.Signals], *, patience_seconds: float
 ) -> int:
-    """End the process by the signals in turn, each given some patience, then by SIGKILL; return its exit code."""
+    """End the process by the signals one after the other, each with some patience, then by SIGKILL.
+
+    Return its exit code.
+    """
     for number in (*signals, signal.SIGKILL):
         if process.returncode is not None:
             break
@@ -63,7 +66,7 @@ async def stop(
 
 
 def tail(log: Path, *, lines: int = 12) -> str:
-    """Return the last lines of a log, for a message about why its process failed."""
+    """Return the last lines of a log, for a message about a process that failed."""
     try:
         text = log.read_bytes()[-16_384:].decode("utf-8", "replace")
     except OSError as error:

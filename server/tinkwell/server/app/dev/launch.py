@@ -1,4 +1,4 @@
-"""Turns itself into another program that runs under a given account and ends with its parent.
+"""Replaces itself by another program that runs under a given account and ends with its parent.
 
 It runs as a file of its own (`python -I -S launch.py …`) between fork and exec, so that no Python code runs in the fork
 of a process with threads. The kernel forgets the death signal when the account changes, hence the order below.

@@ -1,16 +1,16 @@
-"""Which other accounts of this machine people, or programs of theirs, may act as, and so reach what listens here."""
+"""Finds the other accounts of this machine that people or their programs may use, and that can reach local ports."""
 
 import pwd
 from collections.abc import Iterable
 
 _ROOT, _NOBODY = 0, 65_534
-# Numbers from here on are for people; those below are for the system's own services.
+# Numbers from here on are for people; smaller ones are for the system's services.
 _FIRST_OF_PEOPLE = 1000
 _NO_SHELLS = frozenset(("nologin", "false", "true", "sync", "shutdown", "halt"))
 
 
 def find(entries: Iterable[pwd.struct_passwd], *, own: int) -> list[str]:
-    """Return the names of accounts that somebody may act as, besides root, who may do everything, and our own."""
+    """Return the names of accounts that people may use, except root, which may do everything, and the own account."""
     return [
         entry.pw_name
         for entry in entries
@@ -19,5 +19,5 @@ def find(entries: Iterable[pwd.struct_passwd], *, own: int) -> list[str]:
 
 
 def _has_shell(entry: pwd.struct_passwd) -> bool:
-    """Say whether one can log in; without a shell in its entry, the system takes /bin/sh."""
+    """Return whether an account can log in. If its entry names no shell, the system takes /bin/sh."""
     return entry.pw_shell.rpartition("/")[2] not in _NO_SHELLS

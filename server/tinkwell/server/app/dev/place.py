@@ -54,20 +54,20 @@ class Place:
 
     @property
     def data(self) -> Path:
-        """The data directory; absent until the cluster was created."""
+        """The data directory. It does not exist until the cluster is created."""
         return self.root / "data"
 
     @property
     def log(self) -> Path:
-        """What PostgreSQL writes; begun anew by each start."""
+        """The log of PostgreSQL. Each start begins a new one."""
         return self.root / "server.log"
 
     def new_log(self) -> IO[bytes]:
-        """Begin the log anew, for this process's account alone to read; raises `NotAvailable`."""
+        """Begin a new log that only this process's account can read. Raises `NotAvailable`."""
         return open_own(self.log, mode=0o600)
 
     def private_directory(self, name: str) -> Path:
-        """Make an empty directory that PostgreSQL's account alone can use."""
+        """Make an empty directory that only PostgreSQL's account can use."""
         directory = self.root / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700)
@@ -77,7 +77,7 @@ class Place:
 
 @contextmanager
 def claim(state_dir: Path) -> Iterator[Place]:
-    """Hold the state directory's cluster for this process. Raises `NotAvailable`."""
+    """Hold the cluster of the state directory for this process. Raises `NotAvailable`."""
     state_dir = state_dir.absolute()
     with ExitStack() as stack:
         try:
@@ -96,7 +96,7 @@ def claim(state_dir: Path) -> Iterator[Place]:
 
 @contextmanager
 def temporary(parent: Path | None = None) -> Iterator[Path]:
-    """Make a state directory that is deleted in the end with everything in it, its cluster included."""
+    """Make a state directory that is deleted at the end, with its cluster."""
     state_dir = Path(tempfile.mkdtemp(prefix="tinkwell-", dir=parent))
     try:
         state_dir.chmod(_mode())
@@ -107,7 +107,7 @@ def temporary(parent: Path | None = None) -> Iterator[Path]:
 
 
 def check_owner(folder: Path) -> None:
-    """Raise `NotAvailable` for a folder that other accounts may change, or a link to one that they have made."""
+    """Raise `NotAvailable` for a folder that other accounts may change, or a link that others have made."""
     known = folder.lstat()
     fault = ""
     if stat.S_ISLNK(known.st_mode):
@@ -119,10 +119,10 @@ def check_owner(folder: Path) -> None:
 
 
 def _look_above(state_dir: Path) -> None:
-    """Say so where others may put another folder in the place of the state directory, though that is safe by itself."""
+    """Log a warning if others may replace the state directory by another folder. That is safe by itself."""
     for above in state_dir.parents:
         known = above.stat()
-        # Where the sticky bit is set, as in /tmp, everybody leaves what is another one's in its place.
+        # With the sticky bit, as on /tmp, users cannot replace each other's files.
         mode = 0 if known.st_mode & stat.S_ISVTX else known.st_mode & stat.S_IWOTH
         if ownership.fault(owner=known.st_uid, mode=mode, account=os.geteuid()):
             logger.warning(
@@ -133,9 +133,9 @@ def _look_above(state_dir: Path) -> None:
 
 
 def open_own(path: Path, *, mode: int, is_new: bool = True) -> IO[bytes]:
-    """Open one of this account's own files to write, which is made empty if it is to be new; raises `NotAvailable`.
+    """Open one of this account's own files to write, and make it empty if `is_new`. Raises `NotAvailable`.
 
-    It has the mode then, whatever it was. A link is not followed.
+    The file gets the mode, whatever it had before. A link is not followed.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -148,9 +148,9 @@ def open_own(path: Path, *, mode: int, is_new: bool = True) -> IO[bytes]:
 
 
 def read_foreign(path: Path) -> str:
-    """Read the beginning of a small text that the account of PostgreSQL keeps; raises `OSError`.
+    """Read the beginning of a small text file of PostgreSQL's account. Raises `OSError`.
 
-    That account may have put something else in its place: a link is not followed, and nothing is waited for.
+    That account may have replaced the file: a link is not followed, and reading never blocks.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -217,13 +217,13 @@ def _make_directory(path: Path) -> None:
 
 
 def _mode() -> int:
-    # Another account runs PostgreSQL for root, and has to get to its own part.
+    # For root, another account runs PostgreSQL, and has to reach its own part.
     return 0o711 if os.geteuid() == 0 else 0o700
 
 
 @contextmanager
 def _socket_directory(root: Path, user: Account) -> Iterator[Path]:
-    # A path that is too long for a socket, or that a connection URL would have to escape, is replaced by a short one.
+    # A path that is too long for a socket, or needs escaping in a URL, is replaced by a short one.
     wanted = root / "socket"
     name = str(wanted / ".s.PGSQL.5432")
     is_usable = len(os.fsencode(name)) <= _LONGEST_SOCKET_BYTES and _PLAIN_PATH.fullmatch(name)

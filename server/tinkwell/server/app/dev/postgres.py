@@ -35,7 +35,7 @@ _SETTINGS = {
     "log_destination": "stderr",
     "ssl": "off",
 }
-# For data that is thrown away: a crash of the machine would lose it, and every commit is free.
+# For data that may be lost: a crash of the machine loses it, and commits are fast.
 _FORGETFUL_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
@@ -45,7 +45,7 @@ class NotRunning(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running cluster. The URL works for this account alone, in any program that speaks libpq's URLs."""
+    """A running cluster. Its URL works only for this account, in any program that accepts libpq's URLs."""
 
     url: str
     version: str
@@ -53,7 +53,7 @@ class Cluster:
     log: Path
 
     async def watch(self) -> None:
-        """Wait until PostgreSQL ends by itself, and raise `NotRunning` then."""
+        """Wait until PostgreSQL ends by itself, then raise `NotRunning`."""
         code = await self.process.wait()
         raise NotRunning(f"PostgreSQL ended by itself with exit code {code}:\n{child.tail(self.log)}")
 
@@ -62,11 +62,11 @@ class Cluster:
 async def embedded(
     state_dir: Path, *, bin_dir: Path | None = None, durable: bool = True, roles: Sequence[str] = ()
 ) -> AsyncIterator[Cluster]:
-    """Run the cluster of a state directory, creating it first where there is none.
+    """Run the cluster of a state directory. If there is none, create it.
 
-    Without `durable`, a crash of the machine may lose data; that is for tests. This account may connect as each of the
-    roles, too, which need not exist yet. Must be called from the main thread.
-    Raises `NotRunning`, `place.NotAvailable`, `binaries.NoBinaries`.
+    Without `durable`, a crash of the machine may lose data; that is for tests. This account may also connect as each of
+    the roles, which need not exist yet. Must be called from the main thread. Raises `NotRunning`, `place.NotAvailable`,
+    `binaries.NoBinaries`.
     """
     found = binaries.find(bin_dir)
     with place.claim(state_dir) as where:
@@ -86,7 +86,7 @@ async def embedded(
 
 
 async def _create(found: Binaries, where: Place, *, durable: bool) -> None:
-    # Renamed when complete, so that an interrupted creation is begun again.
+    # Renamed when complete, so that an interrupted creation starts again.
     target = where.private_directory("data.partial")
     options = ["--username", _USER, "--encoding=UTF8", "--locale=C.UTF-8", "--auth=peer", "--no-instructions"]
     if not durable:
@@ -123,7 +123,7 @@ def _check_version(found: Binaries, where: Place) -> None:
 
 
 async def _wait_for_predecessor(where: Place) -> None:
-    """Let a PostgreSQL whose owner was killed finish its shutdown, then clear away what a crash left behind."""
+    """Let a PostgreSQL whose owner was killed finish its shutdown, then remove what a crash left behind."""
     pid_file = where.data / "postmaster.pid"
     try:
         async with asyncio.timeout(_STOP_SECONDS):
@@ -131,7 +131,7 @@ async def _wait_for_predecessor(where: Place) -> None:
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as error:
         raise NotRunning(f"a PostgreSQL (process {pid}) still runs in {where.data}: end it first") from error
-    # The number in a leftover file may belong to some other process by now, which PostgreSQL would take for itself.
+    # The process number in a leftover file may belong to another process, which PostgreSQL would take for its own.
     pid_file.unlink(missing_ok=True)
     for leftover in where.socket.iterdir():
         leftover.unlink()
@@ -175,7 +175,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _url(where: Place) -> str:
-    # PGPORT in the environment would otherwise win over the default.
+    # PGPORT in the environment would otherwise override the default.
     port = "&port=5432" if "PGPORT" in os.environ else ""
     return f"postgresql://{_USER}@/{_DATABASE}?host={where.socket}{port}"
 
@@ -196,7 +196,7 @@ async def _answers(url: str) -> bool:
         connection = await session.connect(url, session.TASK, connect_seconds=_START_SECONDS)
         await connection.close()
     except dial.CannotConnect as error:
-        # Whoever is told that it is a standby has been answered.
+        # A server that answers that it is a standby has started.
         return any(isinstance(cause, asyncpg.TargetServerAttributeNotMatched) for cause in error.causes)
     except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
         return False

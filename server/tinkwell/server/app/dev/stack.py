@@ -1,7 +1,7 @@
-"""All of the product in one command: an embedded PostgreSQL, a server in this process, a provisioner beside it.
+"""Runs the whole product in one command: an embedded PostgreSQL, a server in this process, and a provisioner.
 
-What is started last ends first: the provisioner while the server still answers it, the server while it still has its
-database. Whatever fails takes the rest down, apart from the provisioner, which is started again.
+The parts end in reverse order: the provisioner while the server still answers it, the server while it still has its
+database. A part that fails ends the others, except the provisioner, which is restarted.
 """
 
 import asyncio
@@ -38,17 +38,17 @@ _STOP_SECONDS = 15
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 _HEALTHY_SECONDS = 60.0
-# What a command exits with when it does not understand its options, which no restart will change.
+# The exit code of a command with wrong options, which no restart will correct.
 _USAGE_ERROR = 2
 
 
 class Refused(Exception):
-    """The stack cannot run as it is asked to; the text says why."""
+    """The stack cannot run with these options. The text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run; what is None is left to the settings. A state directory of None is temporary."""
+    """How to run the stack. Options that are None are left to the settings. A state directory of None is temporary."""
 
     state_dir: Path | None
     runtime: str
@@ -60,7 +60,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a ready stack answers."""
+    """The addresses of a ready stack."""
 
     grpc: str
     http: str
@@ -68,8 +68,8 @@ class Addresses:
 
 
 async def run(options: Options, *, ready: Callable[[Addresses], None]) -> None:
-    """Run until cancelled; `ready` is called once, when calls are accepted."""
-    # What the provisioner runs as processes has the same account, and no business with our keys and tokens.
+    """Run until cancelled. `ready` is called once, when calls are accepted."""
+    # The provisioner may run actions as processes of the same account, which must not see our keys and tokens.
     secrecy.hide()
     with place.temporary() if options.state_dir is None else nullcontext(options.state_dir) as state_dir:
         async with postgres.embedded(state_dir, bin_dir=options.bin_dir) as cluster:
@@ -92,7 +92,7 @@ async def _serve_and_provision(
 
 
 def _with_keys(chosen: Settings, state_dir: Path) -> Settings:
-    """Let the server seal secrets by the keys beside its database, unless others are set; make some where none are."""
+    """Use the keys beside the database, unless the settings name others. Make some if there are none."""
     if chosen.secret_keys is not None:
         return chosen
     file = state_dir / _KEYS
@@ -104,7 +104,7 @@ def _with_keys(chosen: Settings, state_dir: Path) -> Settings:
 
 
 def _admit_provisioner(chosen: Settings) -> tuple[Settings, Mapping[str, str]]:
-    """Give the provisioner a token of its own where callers need one."""
+    """Give the provisioner a token of its own if callers need one."""
     if chosen.server_cert is not None:
         raise Refused("`tinkwell dev` does not do TLS: run `tinkwell server` and `tinkwell provisioner` instead")
     environment = {name: value for name, value in os.environ.items() if name not in ("TINKWELL_SERVER", "TINKWELL_TLS")}
@@ -118,7 +118,7 @@ def _admit_provisioner(chosen: Settings) -> tuple[Settings, Mapping[str, str]]:
 
 
 def _tell_neighbors() -> None:
-    """Say so where other accounts may use the server, and so have this one run something."""
+    """Log a warning if other accounts of this machine may use the server to run actions as this account."""
     if others := neighbor.find(pwd.getpwall(), own=os.geteuid()):
         logger.warning(
             "other accounts of this machine may use this server, and run actions by it as this account: "

@@ -1,4 +1,4 @@
-"""One worker: started by a supervisor, which is at the other end of standard input."""
+"""A worker process. Its supervisor starts it, and is connected to its standard input."""
 
 import os
 import socket

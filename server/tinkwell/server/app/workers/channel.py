@@ -1,4 +1,4 @@
-"""What supervisor and worker say to each other: JSON, an object a line, over a pair of connected sockets.
+"""The messages between supervisor and worker: one JSON object per line, over a pair of connected sockets.
 
     supervisor                                      worker
         │ {"worker": 0, "settings": {…}}              │
@@ -10,7 +10,7 @@
         │                      {"id": 7, "answer": …} │
         │◀────────────────────────────────────────────│
 
-Nobody else can reach the sockets, nothing of them is left on a disk, and each end sees when the other has gone.
+No other process can reach the sockets, they leave nothing on a disk, and each end sees when the other has gone.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ import json
 import socket
 from typing import Any, Self
 
-# Above any exposition; a longer line ends the channel.
+# More than any exposition has; a longer line ends the channel.
 _MAX_BYTES = 16 << 20
 _SEND_SECONDS = 10
 
 
 class Channel:
-    """One end."""
+    """One end of the channel."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -36,17 +36,20 @@ class Channel:
         return cls(*await asyncio.open_unix_connection(sock=end, limit=_MAX_BYTES))
 
     def post(self, message: dict[str, Any]) -> None:
-        """Send without waiting, for the few messages that nobody asked for."""
+        """Send a message without waiting. This is only for the few unsolicited messages."""
         self._writer.write(json.dumps(message).encode() + b"\n")
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send, and wait until there is room for more; `TimeoutError` when the other end does not read."""
+        """Send a message, and wait until there is room for more.
+
+        Raises `TimeoutError` if the other end does not read.
+        """
         self.post(message)
         async with asyncio.timeout(_SEND_SECONDS):
             await self._writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message; None once the other end has gone, or has sent a line that is too long."""
+        """Wait for the next message. Return None if the other end has gone, or has sent a line that is too long."""
         try:
             line = await self._reader.readline()
         except (ConnectionError, ValueError):
@@ -55,7 +58,7 @@ class Channel:
         return dict(json.loads(line)) if line.endswith(b"\n") else None
 
     async def close(self) -> None:
-        """Close this end once what was posted is on its way."""
+        """Close this end after posted messages were sent."""
         self._writer.close()
         try:
             async with asyncio.timeout(_SEND_SECONDS):

@@ -1,4 +1,4 @@
-"""One exposition of several workers' metrics: each sample gets a label that says whose it is."""
+"""Merges the metrics of several workers into one exposition. Each sample gets a label with its worker."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,7 +11,7 @@ LABEL = "worker"
 
 
 def merge(texts: Mapping[int, str], *, own: Iterable[Metric]) -> bytes:
-    """Join the workers' expositions by metric, behind the metrics of the supervisor's own."""
+    """Merge the workers' expositions by metric. The supervisor's own metrics come first."""
     families = {family.name: family for family in own}
     for worker, text in texts.items():
         for read in text_string_to_metric_families(text):

@@ -1,4 +1,4 @@
-"""One running worker as its supervisor sees it: a process, and the channel to it."""
+"""A running worker as its supervisor sees it: a process, and the channel to it."""
 
 import asyncio
 import contextlib
@@ -15,16 +15,16 @@ from tinkwell.server.app.dev import child, launch
 from tinkwell.server.app.workers.channel import Channel
 
 _ASK_SECONDS = 4
-# From the end of the channel, which a process closes when it ends, to the end of the process.
+# The time from the end of the channel, which a process closes when it ends, to the end of the process.
 _EXIT_SECONDS = 5
 
 
 class NotStarted(Exception):
-    """The system has no room for another process or its sockets, perhaps for a moment; the text is its own."""
+    """The system cannot start another process, perhaps only for a moment. The text is the system's."""
 
 
 class Member:
-    """A worker that has been started. `failure` is what kept it from serving, once it has said so."""
+    """A worker process. `failure` is the reason why it does not serve, once it has sent one."""
 
     def __init__(self, running: asyncio.subprocess.Process, channel: Channel) -> None:
         self._process = running
@@ -36,16 +36,16 @@ class Member:
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """The id of the process."""
         return self._process.pid
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has said that it accepts calls."""
+        """Whether it has reported that it accepts calls."""
         return self.ready.done()
 
     async def follow(self) -> str:
-        """Take its messages until it ends; return how it ended, such as "exit code 1" or "SIGKILL"."""
+        """Receive its messages until it ends; return how it ended, such as "exit code 1" or "SIGKILL"."""
         while (message := await self._channel.receive()) is not None:
             if "answer" in message:
                 waiting = self._answers.pop(message["id"], None)
@@ -64,7 +64,7 @@ class Member:
         return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
     async def ask(self, question: str) -> Any:
-        """Ask for its `liveness`, `readiness` or `metrics`; None when no answer comes in time."""
+        """Ask for its `liveness`, `readiness` or `metrics`. Return None if no answer comes in time."""
         self._asked += 1
         number = self._asked
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
@@ -80,7 +80,7 @@ class Member:
 
 @asynccontextmanager
 async def started(command: Sequence[str], order: dict[str, Any], *, patience_seconds: float) -> AsyncIterator[Member]:
-    """Run a worker for the length of the block: told to end then, and killed when it takes longer than the patience.
+    """Run a worker during the block. Afterwards it is told to end, and killed after `patience_seconds`.
 
     Raises `NotStarted`.
     """
@@ -100,7 +100,7 @@ async def started(command: Sequence[str], order: dict[str, Any], *, patience_sec
 
 async def _start(command: Sequence[str], *, control: socket.socket) -> asyncio.subprocess.Process:
     # The kernel kills the worker when the thread that started it ends. A session of its own keeps Ctrl-C from it: the
-    # supervisor ends it in its turn. It is a new program, not a fork, since gRPC's threads would be missing in a fork.
+    # supervisor ends it. It is a new program, not a fork, because a fork would lack gRPC's threads.
     assert threading.current_thread() is threading.main_thread(), "the death signal follows the thread"
     keep_account = ("-1", "-1")
     return await asyncio.create_subprocess_exec(

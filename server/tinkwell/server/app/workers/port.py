@@ -1,4 +1,4 @@
-"""One port for several processes: found to be free, and kept, before any of them listens on it."""
+"""Reserves one port for several processes, before any of them listens on it."""
 
 import contextlib
 import socket
@@ -9,10 +9,10 @@ from tinkwell.core import errors
 
 @contextlib.contextmanager
 def reserved(*, host: str, port: int) -> Iterator[int]:
-    """Hold a port that processes of this account may share by SO_REUSEPORT, and nobody else; yields its number.
+    """Reserve a port that only processes of this account may share, by SO_REUSEPORT; yield its number.
 
-    Port 0 takes a free one. The socket that holds it never accepts a connection. Raises `errors.Unavailable` for a port
-    that somebody listens on or holds.
+    Port 0 takes a free one. The socket that reserves it never accepts a connection. Raises `errors.Unavailable` for a
+    port that is in use or reserved.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as holder:
@@ -28,9 +28,9 @@ def reserved(*, host: str, port: int) -> Iterator[int]:
 
 
 def _claim(holder: socket.socket, host: str, port: int) -> None:
-    # SO_REUSEPORT would join whoever has the port already, so it is set only once the port is this socket's alone.
-    # SO_REUSEADDR gets past connections of a former server that linger; with it only listening is exclusive, hence the
-    # moment of listening, and its end, which keeps the port bound.
+    # SO_REUSEPORT would join a process that has the port already, so it is set only after the port is this socket's
+    # alone. SO_REUSEADDR allows for lingering connections of a former server. With it only listening is exclusive, so
+    # the socket listens for a moment, and then stops, which keeps the port bound.
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((host, port))
     holder.listen(1)

@@ -4,8 +4,9 @@
                  │                     │
                  └── the first time: the whole ends     └── so soon, so often in a row: the whole ends
 
-A worker that cannot even begin at first would not later, and says why; from then on each is restarted for itself, with
-a pause that grows. Told to stop, the supervisor lets all of them end what is under way, at the same time.
+A worker that fails at its first start would fail again, so all of them end, with its reason. After that each worker is
+restarted by itself, after a growing pause. When it is stopped, the supervisor lets all workers finish their calls, at
+the same time.
 """
 
 import asyncio
@@ -32,23 +33,23 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 COMMAND = (sys.executable, "-m", "tinkwell.server.app.workers")
-# A worker that lives for so long began well, whatever ended it.
+# A worker that lives this long has started well, even if it ends later.
 _HEALTHY_SECONDS = 10.0
 _MOST_EARLY_ENDS = 5
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 10.0
-# What a worker may take to end beyond the time of grace for its calls.
+# The time that a worker may take to end, beyond the grace for its calls.
 _STOP_SECONDS = 10.0
 
 
 class WorkersFailed(Exception):
-    """The workers do not keep running; the text says why."""
+    """The workers do not keep running. The text says why."""
 
 
 async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], command: Sequence[str] = COMMAND) -> None:
-    """Run the workers until cancelled; `ready` is called once, when each of them accepts calls.
+    """Run the workers until cancelled. `ready` is called once, when each of them accepts calls.
 
-    Must be called from the main thread. Raises `WorkersFailed`, and `errors.Unavailable` for a taken port.
+    Must be called from the main thread. Raises `WorkersFailed`, and `errors.Unavailable` for a port that is in use.
     """
     async with contextlib.AsyncExitStack() as held:
         ports = {"port": held.enter_context(port.reserved(host=settings.host, port=settings.port))}
@@ -93,7 +94,7 @@ class Keeper:
         return self._member is not None and self._member.is_ready
 
     async def run(self) -> None:
-        """Start the worker again and again."""
+        """Start the worker again each time it ends."""
         early_ends = 0
         while True:
             began = time.monotonic()
@@ -113,7 +114,7 @@ class Keeper:
             self.restarts += 1
 
     async def _live(self) -> str:
-        """Run one process to its end, and return a sentence about it."""
+        """Run one process to its end, and return a sentence about its end."""
         async with member.started(self._command, self._order, patience_seconds=self._patience_seconds) as running:
             logger.info("a worker was started", extra={"worker": self.worker, "pid": running.pid})
             self._member = running
@@ -129,13 +130,13 @@ class Keeper:
             self.first_ready.set_result(address.result())
 
     async def liveness(self) -> bool | str:
-        """Whether it answers; one that is being started again is being taken care of."""
+        """Return whether the worker answers. One that is being restarted counts as alive."""
         if self._member is None or not self._member.is_ready:
             return True
         return await self._member.ask("liveness") == {} or "it does not answer"
 
     async def readiness(self) -> bool | str:
-        """Whether it serves, or what keeps it from that."""
+        """Return True if the worker serves, or else the reason why it does not."""
         if self._member is None or not self._member.is_ready:
             return "it is being started"
         checks: dict[str, bool | str] | None = await self._member.ask("readiness")
@@ -145,7 +146,7 @@ class Keeper:
         return ", ".join(wrong) or True
 
     async def metrics(self) -> str | None:
-        """Its exposition; None when there is none to be had."""
+        """Return its exposition, or None if it cannot be had."""
         if self._member is None or not self._member.is_ready:
             return None
         text: str | None = await self._member.ask("metrics")
@@ -153,7 +154,7 @@ class Keeper:
 
 
 def _beside(address: str, number: int | None) -> str:
-    """Return the address of another port of the same host; empty without one."""
+    """Return the address of another port on the same host, or an empty text without a number."""
     return "" if number is None else f"{address.rpartition(':')[0]}:{number}"
 
 
@@ -193,7 +194,7 @@ def _metrics(keepers: Iterable[Keeper]) -> list[Metric]:
 
 
 def _revealed(settings: Settings) -> dict[str, Any]:
-    """The settings as the worker reads them: in JSON's types, and with their secrets."""
+    """Return the settings for the worker: in JSON's types, and including secrets."""
 
     def plain(value: Any) -> Any:
         match value:

@@ -1,4 +1,4 @@
-"""The worker's side: a whole server that is asked through its supervisor instead of an HTTP port of its own."""
+"""A worker: a whole server that answers health questions through its supervisor instead of its own HTTP port."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ from tinkwell.server.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-# What the supervisor can tell in a sentence; all else is a fault, whose traceback goes to the log.
+# Errors that the supervisor can report in a sentence. Any other error is a fault, whose traceback is logged.
 _EXPECTED = (
     errors.TinkwellError,
     keys.InvalidKeys,
@@ -32,11 +32,11 @@ _EXPECTED = (
 
 
 class SupervisorGone(Exception):
-    """The supervisor has ended, so this worker must."""
+    """The supervisor has ended, so this worker must end, too."""
 
 
 async def run(control: socket.socket) -> int:
-    """Serve as the supervisor says, until cancelled or until the supervisor has gone; returns the exit code."""
+    """Serve with the supervisor's settings until cancelled or until the supervisor has gone. Return the exit code."""
     channel = await Channel.over(control)
     try:
         order = await channel.receive()

@@ -1,4 +1,4 @@
-"""Machines between protobuf and the domain."""
+"""Converts machines between protobuf and the domain."""
 
 from tinkwell.api.v1 import hardware_service_pb2 as hardware_pb
 from tinkwell.core.hardware import network
@@ -8,7 +8,7 @@ from tinkwell.server.rpc import timestamp
 
 
 def sent(push: hardware_pb.PushRequest) -> Sent:
-    """Read a machine as it was sent."""
+    """Read a machine from a push request."""
     return Sent(
         id=push.data.id,
         metadata=push.data.metadata,
@@ -18,12 +18,12 @@ def sent(push: hardware_pb.PushRequest) -> Sent:
 
 
 def to_network(message: hardware_pb.Network) -> network.Network:
-    """Read a network as it was sent; what was not sent has its default."""
+    """Read a network. Fields that are not set have their defaults."""
     return network.Network(tuple(_to_interface(interface) for interface in message.interfaces))
 
 
 def to_message(machine: Hardware) -> hardware_pb.Hardware:
-    """Write a machine."""
+    """Build the message of a machine."""
     return hardware_pb.Hardware(
         id=machine.id,
         version=machine.version,
@@ -60,7 +60,7 @@ def _to_interface(message: hardware_pb.Interface) -> network.Interface:
 
 
 def _to_interface_message(interface: network.Interface) -> hardware_pb.Interface:
-    """Write an interface; a part of which nothing is given is left out, as in its JSON form."""
+    """Build the message of an interface. Parts without any value are left out, as in the JSON form."""
     message = hardware_pb.Interface()
     if interface.dhcp != network.Dhcp():
         message.dhcp.CopyFrom(_to_dhcp_message(interface.dhcp))

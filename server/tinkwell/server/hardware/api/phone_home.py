@@ -1,9 +1,9 @@
-"""`POST /phone-home`: a machine says that it is up, by what any installer has at hand, such as curl or cloud-init.
+"""`POST /phone-home`: a machine reports that it is up, with any installer's tools, such as curl or cloud-init.
 
 The body is a JSON object or a form, and goes into the event as it is. `id` and `mac` in it are checked against the
 machine that has the caller's address.
 
-Anybody may call, so whatever can be refused is refused before the body is read, and nobody can take all of anything:
+Anybody may call. So the server refuses what it can before it reads the body, and limits what one caller can use:
 
     a web page ─▶ kind and length ─▶ rate of the address ─▶ whose address? ─▶ rate of the machine ─▶ body ─▶ record
 """
@@ -30,13 +30,13 @@ from tinkwell.server.http.rate import Rate
 T = TypeVar("T")
 
 MAX_FIELDS = 1_000
-# Calls that use the database at once, so that most of its connections are left for others, and those that may wait: all
-# together, and from one neighbourhood, as `http.caller` has it.
+# The number of calls that use the database at once, which leaves most of its connections to other calls; then the
+# numbers of calls that may wait, in all and from one neighbourhood as `http.caller` defines it.
 _AT_ONCE = 4
 _MAX_CALLS = 200
 _MAX_NEIGHBOURS = 100
-# Calls and bytes of a machine are durable events, which take room in the database. Calls from an address that is
-# nobody's only cost a look at it.
+# The calls and bytes of a machine become durable events, which take space in the database. A call from an unknown
+# address costs only one query.
 _CALLS, _CALLS_PER_SECOND = 20, 1.0
 _BYTES, _BYTES_PER_SECOND = 4 * MAX_CALL_BYTES, MAX_CALL_BYTES / 8
 _LOOKS, _LOOKS_PER_SECOND = 40, 4.0
@@ -58,17 +58,17 @@ _STATUS: Mapping[type[errors.TinkwellError], int] = {
 
 
 class Calls(Protocol):
-    """What takes the calls."""
+    """Handles the calls."""
 
     async def whose(self, address: str) -> str:
-        """Return the id of the machine with an address, empty for one that is to be made."""
+        """Return the id of the machine with an address, or an empty text for a machine that is to be created."""
 
     async def take(self, call: Call) -> Answered:
         """Record a call."""
 
 
 class PhoneHome:
-    """The endpoint."""
+    """The HTTP endpoint."""
 
     def __init__(
         self, calls: Calls, *, proxies: Sequence[caller.Network] = (), clock: Callable[[], float] = time.monotonic
@@ -76,15 +76,15 @@ class PhoneHome:
         self._calls = calls
         self._proxies = proxies
         self._turn = asyncio.Semaphore(_AT_ONCE)
-        # Calls that use the database, or wait for their turn, by neighbourhood.
+        # The number of calls that use the database or wait for it, by neighbourhood.
         self._open: collections.Counter[caller.Network] = collections.Counter()
         self._looks: Rate[str] = Rate(burst=_LOOKS, per_second=_LOOKS_PER_SECOND, clock=clock)
-        # By the machine's id, or by the address of one that is to be made.
+        # By the machine's id, or by the address of a machine that is to be created.
         self._rates: Rate[str] = Rate(burst=_CALLS, per_second=_CALLS_PER_SECOND, clock=clock)
         self._bytes: Rate[str] = Rate(burst=_BYTES, per_second=_BYTES_PER_SECOND, clock=clock)
 
     async def answer(self, request: Request) -> JSONResponse:
-        """Answer a request, with the revision or with what is wrong."""
+        """Answer a request with the revision or an error."""
         try:
             return await self._answer(request)
         except _Refused as error:
@@ -111,7 +111,7 @@ class PhoneHome:
         return JSONResponse({"id": answered.hardware_id, "revision": answered.revision})
 
     async def _ask(self, address: str, question: Callable[[], Awaitable[T]]) -> T:
-        """Ask the database when it is this call's turn."""
+        """Query the database when it is this call's turn."""
         place = caller.neighbourhood(ipaddress.ip_address(address))
         if self._open.total() >= _MAX_CALLS or self._open[place] >= _MAX_NEIGHBOURS:
             raise _Refused(429, "too many machines call at once; try again in a moment", retry_seconds=1)
@@ -128,7 +128,10 @@ class PhoneHome:
 
 
 class _Refused(Exception):
-    """The call cannot be taken; the text says why, and the seconds after which it may be made again."""
+    """The call is refused.
+
+    The text says why, and `retry_seconds` says after how many seconds the caller may try again.
+    """
 
     def __init__(self, status: int, message: str, *, retry_seconds: float = 0) -> None:
         self.status = status
@@ -142,7 +145,7 @@ def _refusal(status: int, message: str, *, retry_seconds: float = 0) -> JSONResp
 
 
 def _check_sender(request: Request) -> None:
-    """Refuse what a browser sends, which a web page of anybody's may have told it to, from a machine's own address."""
+    """Refuse requests of browsers, because any web page can make a browser on a machine send them."""
     if any(name == "origin" or name.startswith("sec-fetch-") for name in request.headers):
         raise _Refused(403, "a web browser sent this call; call with curl, wget or cloud-init, without Origin")
 
@@ -155,8 +158,8 @@ def _kind(request: Request) -> str:
 
 
 def _check_length(request: Request) -> None:
-    """Refuse a body that is said to be too long. Who says nothing of it is stopped while it comes."""
-    # Whatever parses requests has seen to it that it is a number.
+    """Refuse a body whose stated length is too large. A body without a stated length is stopped while it is read."""
+    # The HTTP parser has checked that this is a number.
     if int(request.headers.get("content-length", "0")) > MAX_CALL_BYTES:
         raise _too_long()
 
@@ -195,7 +198,7 @@ def _parse(kind: str, body: bytes) -> tuple[str, Mapping[str, object]]:
     if kind == _FORM:
         fields = _parse_form(body)
         return document.dump_json(fields), fields
-    # Kept as it was written, since numbers may have more digits than Python's have.
+    # The text is kept as it was sent, because its numbers may have more digits than Python's floats.
     parsed = document.parse_json_object("data", body, max_bytes=MAX_CALL_BYTES)
     return body.decode(), parsed
 

@@ -1,7 +1,7 @@
-"""PushMany on the wire: pieces of one long list of machines come in, and how far it is stored goes out.
+"""PushMany on the wire: a client sends a long list of machines in pieces, and the server reports its progress.
 
-It may last as long as machines come. It holds nothing but a few of them while it waits for its client, which may keep
-it waiting for a minute at a time.
+The stream lasts as long as the client sends machines. The server keeps only a few machines while it waits for the
+client, which may be silent for a minute at a time.
 """
 
 import asyncio
@@ -23,16 +23,19 @@ _MACHINE = re.compile(r"machines\[(\d+)\]")
 
 
 async def invite(context: interceptor.Context) -> None:
-    """Tell the client that its machines are waited for. Before that, it could not be refused while it writes."""
+    """Tell the client to send its machines.
+
+    Before this message the server can refuse the client, which is not writing yet.
+    """
     await context.send_initial_metadata(((READY_KEY, "1"),))
 
 
 async def receive(
     requests: AsyncIterator[pb.PushManyRequest], *, silence_seconds: float = SILENCE_SECONDS
 ) -> AsyncIterator[Sequence[Sent]]:
-    """Yield the machines of each request; errors name them by their places in the whole stream.
+    """Yield the machines of each request. Errors name a machine by its place in the whole stream.
 
-    Raises `errors.InvalidField` for a request that cannot be decoded, and `errors.TooSlow` when none comes for so long.
+    Raises `errors.InvalidField` for a request that cannot be decoded, and `errors.TooSlow` if no request comes in time.
     """
     count = 0
     while True:
@@ -53,7 +56,7 @@ async def receive(
 
 
 async def report(context: interceptor.Context, progress: Progress) -> None:
-    """Tell the client how far its stream is stored."""
+    """Send the progress of the stream to the client."""
     response = pb.PushManyResponse(
         stored=progress.stored, changed=progress.changed, revision=progress.revision, stopped=progress.is_stopped
     )

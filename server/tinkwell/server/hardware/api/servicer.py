@@ -15,7 +15,7 @@ from tinkwell.server.rpc.watch.watch import Context, Watches
 
 
 class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
-    """Translates between protobuf and the service."""
+    """Translates between protobuf and the hardware service."""
 
     def __init__(self, service: HardwareService, watches: Watches) -> None:
         self._service = service

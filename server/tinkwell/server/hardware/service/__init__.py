@@ -1,1 +1,1 @@
-"""What requests do to hardware."""
+"""The services that carry out requests about hardware."""

@@ -1,17 +1,18 @@
-"""Many machines pushed in one stream: as one after another, but in few transactions.
+"""Stores many machines of one stream: with the result of single pushes, but in few transactions.
 
     messages ──▶ check ──▶ pending, bounded ──▶ store a batch ──▶ report
 
-Checking and storing go on side by side. A batch is what is pending when the one before it is committed, so batches are
-small while the database is fast and large while it is slow. When as much is pending as a batch may hold, no message is
-read, and gRPC makes the client wait.
+Checking and storing go on side by side. A batch takes all machines that are pending when the batch before it is
+committed, so batches are small while the database is fast and large while it is slow. When a full batch is pending, no
+message is read, and gRPC makes the client wait.
 
-A machine that is refused ends the stream, and everything before it is stored, as if each had been pushed alone: what is
-wrong in itself is found before it is pending; a batch that the database refuses is stored in halves, until the machine
-that it refuses is alone. Each batch holds a machine once, so that the later of two pushes of it wins.
+A machine that is refused ends the stream, and all machines before it are stored, as if each had been pushed alone. A
+machine with a wrong field is refused before it is pending. A batch that the database refuses is stored in halves, until
+the refused machine is alone. Each batch holds a machine once, so that the later of two pushes of a machine wins.
 
-Then the client is told to stop, and what it still sends is read and dropped until it has: a client that is cut off
-while it writes may never learn why (gRPC for Python reports its own failure to write instead of the status).
+After a refusal the server tells the client to stop, and reads and drops what the client still sends until then. A
+client that is cut off while it writes may never learn the reason: gRPC for Python reports its own failure to write
+instead of the status.
 """
 
 import asyncio
@@ -28,26 +29,26 @@ from tinkwell.server.hardware.service.check import Sent
 from tinkwell.server.hardware.store import batch as hardware_batch
 from tinkwell.server.hardware.store.queries import Machine
 
-# Revisions are drawn while a batch commits, and other events wait that long: it is some tens of milliseconds.
+# Revisions are drawn while a batch commits, and later events wait for it: some tens of milliseconds.
 MAX_BATCH_MACHINES = 250
 MAX_BATCH_CHARACTERS = 4 * 1024 * 1024
-# Streams that store at the same time; the others wait, so that connections are left for other calls.
+# The number of streams that store at the same time. The others wait, so that connections are left for other calls.
 _WRITERS = 2
 
-# Streams that may be open: each may hold a batch and the rest of a message while it waits, which is some megabytes.
+# The number of open streams. Each may hold a batch and the rest of a message, which is some megabytes.
 _MAX_STREAMS = 32
-# What a client has that was told to stop.
+# The time that a client has to finish after it was told to stop.
 _FAREWELL_SECONDS = 10.0
 
-# What the database may say about one machine of a batch.
+# The errors that the database may raise for one machine of a batch.
 _REFUSALS = (errors.InvalidField, errors.AlreadyExists, errors.LostRace)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Progress:
-    """How many machines of a stream are stored, how many of them were changed by that, and the last event's revision.
+    """How many machines of a stream are stored, how many of those changed, and the revision of the last event.
 
-    The revision is 0 while nothing was changed. Once stopped, no more will be stored.
+    The revision is 0 while nothing has changed. After `is_stopped` no more machines will be stored.
     """
 
     stored: int = 0
@@ -70,10 +71,10 @@ class BulkPush:
         self._streams = 0
 
     async def run(self, messages: AsyncIterator[Sequence[Sent]], *, invite: Invite, report: Report, actor: str) -> None:
-        """Invite the client, store the machines of all messages in their order, and report after each transaction.
+        """Invite the client, store the machines of all messages in order, and report after each transaction.
 
-        Raises what a push of the first machine that is refused raises, with `machines[1234]` before what it says,
-        whatever domain error `messages` and `report` raise, and `errors.LimitReached` before the client is invited.
+        Raises the error of the first machine that is refused, with `machines[1234]` before its text; any domain error
+        that `messages` and `report` raise; and `errors.LimitReached` before the client is invited.
         """
         if self._streams >= _MAX_STREAMS:
             raise errors.LimitReached(f"this server takes {_MAX_STREAMS} streams of machines at once; try again")
@@ -98,7 +99,7 @@ class BulkPush:
                 failure = error
             if failure:
                 pending.close()
-                # A client that takes no response is cut off all the same.
+                # A client that does not accept this report is cut off all the same.
                 with contextlib.suppress(errors.TinkwellError):
                     await report(dataclasses.replace(storing.progress, is_stopped=True))
                 await asyncio.wait({checking}, timeout=_FAREWELL_SECONDS)
@@ -126,7 +127,7 @@ class BulkPush:
             except errors.InvalidField as error:
                 failure = error
                 break
-            # Thousands of machines may come at once, and other calls have their turn between any two.
+            # Thousands of machines may come in one message; this lets other calls run between two of them.
             await asyncio.sleep(0)
         await pending.add(checked)
         if failure:
@@ -134,19 +135,19 @@ class BulkPush:
 
 
 class _Pending:
-    """Machines that are checked and not stored. It holds what a batch may hold, and the rest of one message."""
+    """Machines that are checked but not stored. It holds at most a batch and the rest of one message."""
 
     def __init__(self) -> None:
-        # Why there is no more after what is pending; None where all went well.
+        # Why no more machines follow the pending ones, or None if all went well.
         self.failure: errors.TinkwellError | None = None
-        # Nothing is kept any more.
+        # After this, no machine is kept.
         self.is_closed = False
         self._machines: deque[Machine] = deque()
         self._characters = 0
         self._changed = asyncio.Event()
 
     async def add(self, machines: Sequence[Machine]) -> None:
-        """Wait for room, and add the machines; once closed, let them go."""
+        """Wait for room, and add the machines. If this is closed, drop them."""
         while not (self._has_room() or self.is_closed):
             await self._change()
         if not self.is_closed:
@@ -155,17 +156,17 @@ class _Pending:
             self._changed.set()
 
     def end(self, failure: errors.TinkwellError | None) -> None:
-        """Take no more, for the first reason that is given, and let `take` come to an end."""
+        """Accept no more machines, and let `take` come to an end. The first reason that is given stays."""
         if not self.is_closed:
             self.failure, self.is_closed = failure, True
             self._changed.set()
 
     def close(self) -> None:
-        """Take no more, and let whoever waits for room go on."""
+        """Accept no more machines, and wake the caller that waits for room."""
         self.end(None)
 
     async def take(self) -> Sequence[Machine]:
-        """Wait for machines, and take a batch of them; an empty one is the end."""
+        """Wait for machines, and take a batch of them. An empty batch is the end."""
         while not (self._machines or self.is_closed):
             await self._change()
         batch: dict[str, Machine] = {}
@@ -181,7 +182,7 @@ class _Pending:
         return tuple(batch.values())
 
     async def _change(self) -> None:
-        # Both sides may wait for one change, and each looks again by itself.
+        # Both sides may wait for the same change, and each checks its own condition again.
         self._changed.clear()
         await self._changed.wait()
 
@@ -200,7 +201,7 @@ class _Storing:
         self.progress = Progress()
 
     async def store(self, batch: Sequence[Machine]) -> None:
-        """Store a batch, or all before the machine that is refused."""
+        """Store a batch, or all machines before the one that is refused."""
         try:
             async with self._turn:
                 written = await self._database.write(lambda transaction: _push(transaction, batch), actor=self._actor)
@@ -218,7 +219,7 @@ class _Storing:
         await self._report(self.progress)
 
     async def _named(self, refusal: errors.TinkwellError) -> errors.TinkwellError:
-        """Say which machine of the stream it is: the first one that is not stored."""
+        """Add to an error which machine of the stream it is about: the first one that is not stored."""
         name = _name(self.progress.stored)
         match refusal:
             case errors.InvalidField():
@@ -233,7 +234,7 @@ class _Storing:
 
 
 class TakenAddress(errors.AlreadyExists):
-    """An address of a machine of the stream is another's."""
+    """An address of a machine of the stream belongs to another machine."""
 
     def __init__(self, machine: str, taken: errors.AlreadyExists) -> None:
         super().__init__(taken.what, taken.value, taken_by=taken.taken_by)
@@ -245,7 +246,7 @@ def _name(place: int) -> str:
 
 
 async def _push(transaction: Transaction, batch: Sequence[Machine]) -> int:
-    """Store machines of different ids, and return how many were not the same already."""
+    """Store machines with different ids, and return how many of them changed."""
     for machine in batch:
         await check.check_size(transaction.fetch, machine)
     locked = await hardware_batch.lock(transaction.fetch, [machine.id for machine in batch])
@@ -254,7 +255,8 @@ async def _push(transaction: Transaction, batch: Sequence[Machine]) -> int:
         _expect(machine, found.version if found and found.is_live else 0)
     changed = await hardware_batch.push(transaction.fetch, batch)
     for machine in batch:
-        # What was not there could not be locked, and another may have created it since; its version is 1 otherwise.
+        # A machine that did not exist could not be locked. If its version is not 1, another transaction has created it
+        # since.
         if machine.id not in locked and changed.get(machine.id) != 1:
             _expect(machine, changed.get(machine.id, 2) - 1)
     transaction.changed = bool(changed)

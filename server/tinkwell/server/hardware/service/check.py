@@ -1,4 +1,4 @@
-"""Whether a machine may be stored as it was sent, and the form in which it is."""
+"""Checks machines as they were sent, and converts them into the form in which they are stored."""
 
 import dataclasses
 
@@ -11,16 +11,20 @@ from tinkwell.server.hardware.store import queries
 from tinkwell.server.hardware.store.queries import Machine
 
 _PARSERS = 2
-# A document above this is parsed aside, and a network of more addresses, lest they hold other calls up.
+# A document above this size, or a network with more addresses than this, is checked in a thread, so that it does not
+# delay other calls.
 _LARGE_BYTES = 16 * 1024
 _LARGE_ADDRESSES = 500
-# Numbers such as 1e308 are what grows most when the database writes a document in its own way.
+# A document may grow at most by this factor when the database rewrites it. Numbers such as 1e308 grow most.
 _LARGEST_GROWTH = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sent:
-    """A machine as it was sent. The expected version makes its push conditional; 0 means that there must be none."""
+    """A machine as it was sent.
+
+    `expected_version` makes the push conditional; 0 means that the machine must not exist.
+    """
 
     id: str
     metadata: str
@@ -29,15 +33,15 @@ class Sent:
 
 
 class Checker:
-    """Checks machines, large ones in threads."""
+    """Checks machines; it checks large ones in threads."""
 
     def __init__(self) -> None:
         self._aside = offload.Aside(_PARSERS)
 
     async def check(self, sent: Sent, *, path: str = "") -> Machine:
-        """Return the machine to store; an empty `metadata` is `{}`.
+        """Return the machine to store. An empty `metadata` becomes `{}`.
 
-        Raises `errors.InvalidField` with all that is wrong; `path` is what their fields begin with, such as
+        Raises `errors.InvalidField` with everything that is wrong. `path` is put before each field, for example
         `machines[2].`.
         """
         metadata = sent.metadata or "{}"
@@ -56,7 +60,7 @@ class Checker:
 
 
 async def check_size(fetch: Fetch, machine: Machine, *, path: str = "") -> None:
-    """Refuse a machine that is too large as the database writes it, which only the database can tell."""
+    """Refuse a machine that is too large in the database's own format, which only the database can measure."""
     limit = document.MAX_DOCUMENT_BYTES
     if len(machine.metadata.encode()) + len(machine.network.encode()) <= limit // _LARGEST_GROWTH:
         return
@@ -70,21 +74,21 @@ async def check_size(fetch: Fetch, machine: Machine, *, path: str = "") -> None:
 
 
 def lost_race(hardware_id: str, stored: int, expected: int | None) -> errors.LostRace:
-    """Say that a machine has not the version that was expected; `stored` is 0 where there is none."""
+    """Return the error for a machine without the expected version. `stored` is its version, 0 if it does not exist."""
     now = f"has the version {stored}" if stored else "does not exist"
     return errors.LostRace(f"hardware {hardware_id} {now}; version {expected} was expected")
 
 
 async def with_owner(database: Database, taken: errors.AlreadyExists) -> errors.AlreadyExists:
-    """Add to the error of an address whose it is."""
-    # The transaction that met the owner is over; by now there may be none.
+    """Add the owner of an address to the error about that address."""
+    # The transaction that found the owner is over, so the owner may be gone.
     key: queries.Key = "mac" if taken.what == "mac" else "ip"
     owner = await queries.find_id(database.fetch, key, taken.value)
     return errors.AlreadyExists(taken.what, taken.value, taken_by=owner or "")
 
 
 async def _normal(aside: offload.Aside, checks: check.Checks, field: str, given: network.Network) -> str:
-    """Return the network as it is stored; what is wrong is noted in the checks."""
+    """Return the network in its stored form. Errors are noted in the checks."""
     addresses = sum(1 + len(each.dhcp.name_servers) + len(each.dhcp.time_servers) for each in given.interfaces)
     if addresses > _LARGE_ADDRESSES:
         return await aside.run(_normalise, checks, field, given)

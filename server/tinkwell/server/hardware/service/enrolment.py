@@ -1,7 +1,7 @@
-"""Machines that announce themselves without a secret: who calls is known by the address that the call comes from.
+"""Machines that announce themselves without a secret. The server identifies a caller by the address of its call.
 
-What a caller says about itself is never believed alone. An id or a MAC address in the call must be those of the machine
-with the caller's address; only one that is not known at all may choose them, and only what is free.
+What a caller says about itself is never trusted alone. An id or a MAC address in the call must belong to the machine
+with the caller's address. Only a machine with an unknown address may choose them, and only if they are not taken.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ class WrongMachine(errors.TinkwellError):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A phone call: where it comes from, whom the caller says to be (empty: nothing), and a JSON object of its own."""
+    """A phone call: its source address, the id and MAC that the caller claims (empty: none), and a JSON object."""
 
     address: str
     hardware_id: str = ""
@@ -39,7 +39,10 @@ class Answered:
 
 
 class PhoneCalls:
-    """Takes phone calls. With `max_enrolled` above 0, so many unknown machines may enrol themselves by calling."""
+    """Takes phone calls.
+
+    With `max_enrolled` above 0, up to that many unknown machines may enrol themselves by calling.
+    """
 
     def __init__(self, database: Database, *, max_enrolled: int = 0) -> None:
         self._database = database
@@ -47,7 +50,7 @@ class PhoneCalls:
         self._max_enrolled = max_enrolled
 
     async def whose(self, address: str) -> str:
-        """Return the id of the machine that calls from an address; empty for one that would enrol itself by that.
+        """Return the id of the machine that calls from an address, or an empty text for a call that would enrol one.
 
         Raises `errors.InvalidField`, and `errors.NotFound` for an unknown address.
         """
@@ -61,7 +64,7 @@ class PhoneCalls:
         """Record a call.
 
         Raises `errors.InvalidField`, `errors.NotFound` for an unknown address, `WrongMachine`, and
-        `errors.LimitReached` when too many have enrolled themselves.
+        `errors.LimitReached` if too many machines have enrolled themselves.
         """
         call = dataclasses.replace(
             call,
@@ -91,7 +94,7 @@ async def _enrol(transaction: Transaction, call: Call, limit: int) -> str:
     connection = transaction.connection
     await enrolment.take_turn(connection)
     if (known := await queries.find_id(transaction.fetch, "ip", call.address)) is not None:
-        # It has called twice at once.
+        # The same machine has called twice at the same time.
         transaction.changed = False
         return known
     if await enrolment.count(connection) >= limit:

@@ -1,4 +1,4 @@
-"""Machines: pushed, found, listed, deleted, and heard of."""
+"""Pushes, finds, lists and deletes machines, and records their calls."""
 
 import contextlib
 import dataclasses
@@ -12,7 +12,7 @@ from tinkwell.server.database.database import Database, Fetch, Transaction
 from tinkwell.server.hardware.service import bulk_push, check
 from tinkwell.server.hardware.store import queries
 
-# A second try sees what another caller has just created, unless somebody has removed the row by hand meanwhile.
+# A second try sees the row that another caller has just created, unless it was deleted by hand in the meantime.
 _TRIES = 5
 MAX_CALL_BYTES = 64 * 1024
 
@@ -25,14 +25,14 @@ _PARSE: Mapping[queries.Key, Callable[[str, str], str]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pushed:
-    """A machine's version after a push, and the revision of its event; 0 when the push changed nothing."""
+    """A machine's version after a push, and the revision of its event, which is 0 if the push changed nothing."""
 
     version: int
     revision: int
 
 
 class HardwareService:
-    """What can be done to machines. Whatever takes an id or an address raises `errors.InvalidField` for it."""
+    """The operations on machines. Methods that take an id or an address raise `errors.InvalidField` for it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -40,10 +40,10 @@ class HardwareService:
         self._bulk = bulk_push.BulkPush(database, self._checker)
 
     async def push(self, sent: check.Sent, *, actor: str) -> Pushed:
-        """Create a machine, replace it, or bring it back.
+        """Create a machine, replace it, or restore a deleted one.
 
-        Raises `errors.InvalidField` for all that is wrong, `errors.AlreadyExists` for a MAC or IP address of another
-        machine, and `errors.LostRace` unless the machine has the expected version (0: unless there is none).
+        Raises `errors.InvalidField` for everything that is wrong, `errors.AlreadyExists` for a MAC or IP address of
+        another machine, and `errors.LostRace` if the machine does not have the expected version (0: if it exists).
         """
         machine = await self._checker.check(sent)
 
@@ -62,11 +62,11 @@ class HardwareService:
         report: bulk_push.Report,
         actor: str,
     ) -> None:
-        """Push machines one after another, in few transactions; see `bulk_push`."""
+        """Push many machines in order, in few transactions; see `bulk_push`."""
         await self._bulk.run(messages, invite=invite, report=report, actor=actor)
 
     async def find(self, key: queries.Key, address: str) -> Hardware:
-        """Return the machine of an id, a MAC or an IP address. Raises `errors.NotFound`."""
+        """Return the machine with an id, a MAC or an IP address. Raises `errors.NotFound`."""
         address = _PARSE[key](key, address)
         found = await queries.find(self._database.fetch, key, address)
         if found is None:
@@ -74,7 +74,7 @@ class HardwareService:
         return found
 
     async def list_all(self) -> AsyncGenerator[Hardware, None]:
-        """Yield every machine of one moment, oldest first."""
+        """Yield every machine in one snapshot, oldest first."""
         async with (
             self._database.snapshot() as connection,
             contextlib.aclosing(queries.list_live(connection)) as machines,
@@ -85,7 +85,7 @@ class HardwareService:
     async def delete(self, hardware_id: str, *, actor: str) -> int:
         """Delete a machine and return the revision.
 
-        Raises `errors.NotFound`, also for one that is deleted already, and `errors.MachineHasUnits`.
+        Raises `errors.NotFound`, also if it is deleted already, and `errors.MachineHasUnits`.
         """
         hardware_id = parse.parse_uuid("id", hardware_id)
 
@@ -98,7 +98,7 @@ class HardwareService:
         return (await self._database.write(work, actor=actor)).revision
 
     async def phone_home(self, key: queries.Key, address: str, data: str, *, actor: str) -> int:
-        """Record that a machine announced itself, with a JSON object of its own, and return the event's revision.
+        """Record the call of a machine, with a JSON object from the caller, and return the event's revision.
 
         Raises `errors.NotFound`.
         """

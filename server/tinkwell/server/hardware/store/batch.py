@@ -1,4 +1,4 @@
-"""Many machines stored by one statement."""
+"""Stores many machines by one statement."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.hardware.store import queries
 
-# In the order of ids, so that those who lock the same machines wait for one another in turn.
+# In the order of ids, so that transactions which lock the same machines do not deadlock.
 _LOCK = """
     SELECT id::text, version, deleted_at IS NULL AS is_live FROM hardware WHERE id = ANY ($1::text[]::uuid[])
      ORDER BY hardware.id FOR NO KEY UPDATE
@@ -23,21 +23,21 @@ _PUSH = f"""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Locked:
-    """A machine that is there, and nobody else can change meanwhile; perhaps it is deleted."""
+    """A machine that exists, possibly as a deleted one, and is locked."""
 
     version: int
     is_live: bool
 
 
 async def lock(fetch: Fetch, ids: Sequence[str]) -> Mapping[str, Locked]:
-    """Lock those machines of these ids that are there until the transaction ends, and return them by id."""
+    """Lock the existing machines with these ids until the transaction ends, and return them by id."""
     return {row["id"]: Locked(row["version"], row["is_live"]) for row in await fetch(_LOCK, ids)}
 
 
 async def push(fetch: Fetch, machines: Sequence[queries.Machine]) -> Mapping[str, int]:
-    """Store machines of different ids, and return the new versions of those that were not the same already, by id.
+    """Store machines with different ids, and return the new versions of those that changed, by id.
 
-    Their rows are written, and their addresses taken, in this order, and so are their events when the transaction ends.
+    The rows are written in this order, and so are their addresses and, at the end of the transaction, their events.
     """
     ids = [machine.id for machine in machines]
     metadata = [machine.metadata for machine in machines]

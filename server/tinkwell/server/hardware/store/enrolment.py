@@ -1,4 +1,4 @@
-"""Machines that enrolled themselves: counted, since their number is limited."""
+"""Machines that enrolled themselves: counted, because their number is limited."""
 
 import sqlalchemy
 from sqlalchemy import bindparam, func, select
@@ -9,7 +9,7 @@ from tinkwell.server.hardware.store import table
 _HARDWARE = table.hardware.c
 _ENROLMENT = table.self_enrolment.c
 
-# Conflicts with itself, and with no reader or writer of the table. Only servers and the owner may take it.
+# This mode conflicts with itself, but with no reader or writer of the table. Only servers and the owner may lock it.
 _TAKE_TURN = sqlalchemy.text("LOCK TABLE ONLY self_enrolment IN SHARE UPDATE EXCLUSIVE MODE")
 _COUNT = (
     select(func.count())
@@ -22,12 +22,12 @@ _ADD = sqlalchemy.insert(table.self_enrolment)
 
 
 async def take_turn(connection: AsyncConnection) -> None:
-    """Let no other machine enrol until the transaction ends, so that what is counted stays true."""
+    """Let no other machine enrol until the transaction ends, so that the count stays right."""
     await connection.execute(_TAKE_TURN)
 
 
 async def count(connection: AsyncConnection) -> int:
-    """Return how many live machines enrolled themselves."""
+    """Return the number of live machines that enrolled themselves."""
     return int((await connection.execute(_COUNT)).scalar_one())
 
 
@@ -37,5 +37,5 @@ async def is_free(connection: AsyncConnection, hardware_id: str) -> bool:
 
 
 async def add(connection: AsyncConnection, hardware_id: str) -> None:
-    """Note that a machine enrolled itself."""
+    """Record that a machine enrolled itself."""
     await connection.execute(_ADD, {"hardware_id": hardware_id})

@@ -36,8 +36,8 @@ _PHONE_HOME = {
     for key, machine in _ID.items()
 }
 
-# The end of an insert of machines `AS former`: it replaces those that are there, if they differ or are deleted. JSON is
-# compared as text, because jsonb compares numbers by their value, and 1.10 is not written like 1.1.
+# The end of an INSERT of machines `AS former`: it replaces existing rows if they differ or are deleted. JSON is
+# compared as text, because jsonb compares numbers by value: 1.10 equals 1.1, but is written differently.
 REPLACE = """
     ON CONFLICT (id) DO UPDATE
        SET metadata = excluded.metadata, network = excluded.network, deleted_at = NULL,
@@ -45,8 +45,8 @@ REPLACE = """
      WHERE (former.deleted_at IS NOT NULL OR former.metadata::text <> excluded.metadata::text
             OR former.network::text <> excluded.network::text)
 """
-# The row is locked before it is judged. One that others have created since the statement began cannot be seen by
-# `stored`: then a push under a condition leaves it alone.
+# The row is locked before it is compared. `stored` cannot see a row that was created after the statement began; a
+# conditional push leaves such a row unchanged.
 _PUSH = f"""
     WITH stored AS MATERIALIZED (
         SELECT CASE WHEN deleted_at IS NULL THEN version ELSE 0 END AS version
@@ -68,7 +68,7 @@ _LIST = sqlalchemy.text(
 _DELETE = """
     UPDATE hardware SET deleted_at = clock_timestamp() WHERE id = $1::text::uuid AND deleted_at IS NULL RETURNING id
 """
-# Who adds units to a machine holds it until then.
+# The machine is locked. A transaction that adds units to it waits for that lock.
 _UNITS = "SELECT name FROM unit WHERE machine_id = $1::text::uuid AND life <> 'DEAD' ORDER BY name"
 
 
@@ -76,7 +76,7 @@ _UNITS = "SELECT name FROM unit WHERE machine_id = $1::text::uuid AND life <> 'D
 class Machine:
     """A machine as it is stored: its id in lower case, and two JSON texts.
 
-    The expected version makes its push conditional; 0 means that there must be none.
+    `expected_version` makes the push conditional; 0 means that the machine must not exist.
     """
 
     id: str
@@ -86,24 +86,23 @@ class Machine:
 
     @property
     def characters(self) -> int:
-        """How long the texts are."""
+        """The length of the texts, in characters."""
         return len(self.metadata) + len(self.network)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pushed:
-    """A machine's version after a push, 0 where there is none, and whether the push has changed it."""
+    """A machine's version after a push, 0 if it does not exist, and whether the push changed it."""
 
     version: int
     is_changed: bool
 
 
 async def push(fetch: Fetch, machine: Machine, *, actor: str | None) -> Pushed | None:
-    """Store a machine, unless the live one is the same already or its version is not the expected one.
+    """Store a machine, unless the live one is the same or has another version than expected.
 
-    The row is locked until the transaction ends. None is returned where somebody else creates the machine at this
-    moment: what has become of it, only another statement can see. The event names the actor; without one it is the
-    transaction's.
+    The row is locked until the transaction ends. Returns None if another transaction creates the machine at this
+    moment: only another statement can see its row. The event names `actor`, or the transaction's actor if it is None.
     """
     expected = machine.expected_version
     [row] = await fetch(_PUSH, machine.id, machine.metadata, machine.network, expected, actor)
@@ -115,19 +114,22 @@ async def push(fetch: Fetch, machine: Machine, *, actor: str | None) -> Pushed |
 
 
 async def stored_sizes(fetch: Fetch, machine: Machine) -> tuple[int, int]:
-    """Return how many bytes metadata and network take as the database writes them, which is what its limit is about."""
+    """Return the sizes of metadata and network in the database's own format, in bytes.
+
+    The size limit applies to these.
+    """
     [row] = await fetch(_STORED_SIZES, machine.metadata, machine.network)
     return int(row[0]), int(row[1])
 
 
 async def find(fetch: Fetch, key: Key, address: str) -> Hardware | None:
-    """Return the live machine of an id, or the one that has an interface with the address."""
+    """Return the live machine with an id, or the one with an interface that has the address."""
     rows = await fetch(_FIND[key], address)
     return _record(rows[0]) if rows else None
 
 
 async def find_id(fetch: Fetch, key: Key, address: str) -> str | None:
-    """Return only the id of what `find` returns."""
+    """Return only the id of the machine that `find` returns."""
     rows = await fetch(_FIND_ID[key], address)
     return str(rows[0][0]) if rows else None
 
@@ -140,7 +142,7 @@ async def list_live(connection: AsyncConnection) -> AsyncGenerator[Hardware, Non
 
 
 async def mark_deleted(fetch: Fetch, hardware_id: str) -> bool:
-    """Delete a machine; False if there is none."""
+    """Mark a machine as deleted. Return False if there is none."""
     return bool(await fetch(_DELETE, hardware_id))
 
 
@@ -150,7 +152,7 @@ async def list_units(fetch: Fetch, hardware_id: str) -> Sequence[str]:
 
 
 async def phone_home(database: Database, key: Key, address: str, call: str, *, actor: str) -> int | None:
-    """Record that a machine called, and return the event's revision; None if there is no such machine."""
+    """Record that a machine called, and return the event's revision, or None if there is no such machine."""
     rows = await database.fetch(_PHONE_HOME[key], address, call, actor)
     return int(rows[0][0]) if rows else None
 

@@ -16,11 +16,11 @@ class WorkflowHolder(Holder, Protocol):
     """Workflows, whose machines are released one by one."""
 
     async def release(self, token: int, *, workflow_id: str, worker_id: str, actor: str) -> None:
-        """Let go a machine of a workflow, all of them without a worker, that are held under a lease."""
+        """Release a machine that a workflow holds under a lease, or all of them if `worker_id` is empty."""
 
 
 class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
-    """Translates between protobuf and the services."""
+    """Translates between protobuf and the lease services."""
 
     def __init__(self, leases: LeaseService, workflows: WorkflowHolder) -> None:
         self._leases = leases

@@ -1,1 +1,1 @@
-"""What requests do to leases."""
+"""The service that carries out requests about leases."""

@@ -1,4 +1,4 @@
-"""Leases: acquired, renewed and ended by those who run what is held under them."""
+"""Leases: acquired, renewed and ended by their owners."""
 
 import dataclasses
 import time
@@ -14,30 +14,30 @@ from tinkwell.server.lease.store import queries
 
 MAX_OWNER_BYTES = 500
 MAX_ENGINE_BYTES = 1_000
-# What still fits into one answer; an owner hears of the rest by listing what is unfinished.
+# The largest number of ids in one response. The owner finds the rest in the lists of unfinished resources.
 MAX_INHERITED = 10_000
 MAX_LOST = 100
-# For so long it is known on which engine the runs of an owner are that does not come back.
+# For this long after a lease is over, the server knows on which engine its owner's runs are.
 FORGET_SECONDS = 86_400
 
 
 class Holder(Protocol):
-    """One kind of resource that holds something under leases, such as workflows, which hold machines."""
+    """A kind of resource that holds something under leases; workflows, for example, hold machines."""
 
     async def inherited(self, connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
-        """Return the ids of those that hold something under a lease."""
+        """Return the ids of the resources that hold something under a lease."""
 
     async def lost(self, connection: AsyncConnection, *, limit: int) -> Sequence[str]:
-        """Return the ids of those that hold something under a lease that is over, and that somebody must see to."""
+        """Return the ids of resources that hold something under a lease that is over, and need a new owner."""
 
 
-# By the name of the resource, such as `workflow`.
+# Ids by the name of the resource, such as `workflow`.
 Held = Mapping[str, Sequence[str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Acquired:
-    """A lease that has begun, for how long it lives, and the ids of what holds something under it already."""
+    """A new lease: its token, its lifetime, and the ids of the resources that its owner already holds."""
 
     token: int
     seconds: float
@@ -46,32 +46,33 @@ class Acquired:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Renewed:
-    """For how long a lease lives, and the ids of what holds something under one that is over."""
+    """The lifetime of a lease, and the ids of resources that are held under leases that are over."""
 
     seconds: float
     lost: Held
 
 
 class LeaseService:
-    """Acquire, renew and end leases. `holders` are the kinds of resources that hold something, by their names."""
+    """Acquires, renews and ends leases. `holders` are the kinds of resources that are held under leases, by name."""
 
     def __init__(self, database: Database, *, lease_seconds: float, holders: Mapping[str, Holder]) -> None:
         self._database = database
         self._seconds = lease_seconds
         self._holders = holders
-        # What else there is to do as a lease is ended by its owner, by its token: whoever needs that adds it.
+        # Further work to do, in the same transaction, when an owner ends the lease of this token. Other services add to
+        # it.
         self.on_end: list[Callable[[Transaction, int], Awaitable[None]]] = []
-        # Until when the leases live that were acquired or renewed here, by the clock of this process.
+        # The ends of the leases that were acquired or renewed here, by token, on the clock of this process.
         self._alive: dict[int, float] = {}
 
     @property
     def live_leases(self) -> int:
-        """How many leases were acquired or renewed here that are not over."""
+        """The number of leases that were acquired or renewed here and are not over."""
         now = time.monotonic()
         return sum(until > now for until in self._alive.values())
 
     async def acquire(self, *, owner: str, engine: str, actor: str) -> Acquired:
-        """Begin a lease for an owner, whose former one is over by that. Raises `errors.InvalidField`."""
+        """Begin a lease for an owner. This ends the owner's former lease. Raises `errors.InvalidField`."""
         checks = check.Checks()
         owner = checks.take(parse.parse_text, "owner", owner, max_bytes=MAX_OWNER_BYTES)
         engine = checks.take(parse.parse_text, "engine", engine, max_bytes=MAX_ENGINE_BYTES)
@@ -93,14 +94,17 @@ class LeaseService:
         return acquired
 
     async def renew(self, token: int, *, actor: str) -> Renewed:
-        """Let a lease live on, also one that has expired. Raises `errors.LeaseLost` for one that is none any more."""
+        """Extend a lease, even if it has expired.
+
+        Raises `errors.LeaseLost` if the token is not a lease's current one.
+        """
 
         async def work(transaction: Transaction) -> Renewed:
             transaction.changed = False
             connection = transaction.connection
             if not await queries.renew(connection, token, seconds=self._seconds):
                 raise errors.LeaseLost(token)
-            # After that, since the lease that has just been renewed must be seen as alive.
+            # Only after the renewal, so that the renewed lease counts as alive.
             lost = {name: await holder.lost(connection, limit=MAX_LOST) for name, holder in self._holders.items()}
             return Renewed(self._seconds, lost)
 
@@ -113,7 +117,7 @@ class LeaseService:
         return renewed
 
     async def end(self, token: int, *, actor: str) -> None:
-        """End a lease, if it is one; what is held under it is lost, or what those that were added make of it."""
+        """End a lease if it exists. What is held under it is lost, unless a function of `on_end` decides otherwise."""
 
         async def work(transaction: Transaction) -> None:
             transaction.changed = False

@@ -19,9 +19,9 @@ from tinkwell.server.log.fanout.pacing import Spread
 from tinkwell.server.log.fanout.ring import Entry, Excerpt, Ring
 from tinkwell.server.log.fanout.subscriber import Subscriber
 
-# How much of the ring one step looks through before others get their turn.
+# The number of entries of the ring that one step looks through before the event loop serves other tasks.
 _MAX_SCANNED = 5_000
-# So few groups are asked for less than it takes to look up who may be interested.
+# For at most this many groups it is faster to ask each group than to look up the interested ones.
 _FEW_GROUPS = 4
 
 _Key = tuple[str, ResourceType | None, EventType | None]
@@ -46,7 +46,7 @@ class Counts:
 
 
 class Hub:
-    """Fans released events out to live watchers, and keeps the latest for those that are behind."""
+    """Gives released events to live watchers, and keeps the latest events for watchers that are behind."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class Hub:
         self._ring = Ring(last=0, limit_bytes=ring_bytes)
         self._history_id = ""
         self._refusal: Exception | None = errors.Unavailable("the event log is not open yet; try again")
-        # Set once the log has been opened for the first time.
+        # Set when the log is opened for the first time.
         self.opened = asyncio.Event()
-        # Set while somebody watches.
+        # Set while there are watchers.
         self.watched = asyncio.Event()
         self.counts = Counts()
         # The revision up to which all events are in the batches of the groups.
@@ -75,17 +75,17 @@ class Hub:
         # Whether events that follow soon after the last batch wait for the end of a pause.
         self.is_spreading = False
         self._subscribers: set[Subscriber] = set()
-        # Those of them that the limit does not hold for.
+        # The subscribers that do not count towards the limit.
         self._uncounted: set[Subscriber] = set()
         self._groups: dict[Selection, Group[Subscriber]] = {}
-        # Each group under the keys by which an event finds it.
+        # The groups by the keys of the events that they may want.
         self._index: defaultdict[_Key, set[Group[Subscriber]]] = defaultdict(set)
         # The groups with events that are not in their batches yet, the size of these events, and when the pause ends.
         self._pending: dict[Group[Subscriber], None] = {}
         self._pending_bytes = 0
         self._next_flush = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        # What handing a batch to one watcher costs.
+        # The measured processor time of handing a batch to one watcher.
         self._watcher_seconds = spread.watcher_seconds if spread is not None else 0.0
 
     @property
@@ -95,7 +95,7 @@ class Hub:
 
     @property
     def pause_seconds(self) -> float:
-        """How long what is published now would wait for more; 0 where it goes out at once."""
+        """The time until events that are published now are sent; 0 if they are sent at once."""
         return max(self._next_flush - self._spread.clock(), 0.0) if self._spread is not None else 0.0
 
     @property
@@ -110,12 +110,12 @@ class Hub:
 
     @property
     def behind_count(self) -> int:
-        """How many of them are not live."""
+        """The number of watchers that are not live."""
         return sum(not subscriber.is_live for subscriber in self._subscribers)
 
     @property
     def subscribers(self) -> list[Subscriber]:
-        """The watchers of this moment."""
+        """A copy of the set of watchers."""
         return list(self._subscribers)
 
     def open(self, *, history_id: str, last: int) -> None:
@@ -136,10 +136,13 @@ class Hub:
             subscriber.end(own, rest=self._leave(subscriber))
 
     def publish(self, events: Sequence[Event], *, released: int) -> None:
-        """Give the events, all that lie between the last call's `released` and this one's, to whom they concern."""
+        """Give events to the watchers that selected them.
+
+        `events` are all events after the `released` of the last call, up to the `released` of this call.
+        """
         entries = self.entries(events)
         self._ring.extend(entries, last=released)
-        # Where nobody watches, to find out who would be interested is a fifth of what an event costs.
+        # Without groups no watcher can be interested, so the search for them is left out.
         if self._index:
             self._hand_out(entries)
         if self._spread is None or self._pending_bytes >= MAX_BYTES or not self._pending:
@@ -159,7 +162,7 @@ class Hub:
                 self._pending_bytes += entry.size
 
     def flush(self) -> None:
-        """Put what was published into the batches of the groups, and wake their watchers."""
+        """Put the published events into the batches of the groups, and wake the watchers of these groups."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -179,12 +182,12 @@ class Hub:
             _wake(woken)
 
     def _hand_over(self, spread: Spread, woken: Sequence[Subscriber]) -> None:
-        """Wake many watchers, and let what comes next wait."""
-        # Those that still send what they got before take the batch later.
+        """Wake many watchers, and begin the pause before the next batch."""
+        # A watcher that still sends its last batch takes this one later, and costs nothing now.
         taking = sum(subscriber.is_waiting for subscriber in woken)
         used_before = spread.processor()
         _wake(woken)
-        # Who is woken writes before anything that is called later.
+        # The loop runs the woken watchers before `_note_cost`, so the processor time of their writes is included.
         spread.call_soon(functools.partial(self._note_cost, spread, taking, used_before))
         pause = max(len(woken) * self._watcher_seconds * spread.times, spread.shortest_seconds)
         self._next_flush = spread.clock() + min(pause, spread.longest_seconds)

@@ -1,4 +1,4 @@
-"""UploadChart on the wire: an archive comes in parts, up to what is allowed."""
+"""UploadChart on the wire: an archive is received in parts, up to the size limit."""
 
 from collections.abc import AsyncIterator
 
@@ -13,9 +13,9 @@ async def receive(
 ) -> bytes:
     """Read an archive.
 
-    What is too large is told at the end of the stream, since a client that still writes may not learn why it was
-    refused; but not later than after `stream.MAX_READ_BYTES`. Raises `errors.ChartInvalid`, and `errors.TooSlow` when
-    nothing comes for so long.
+    An archive that is too large is refused at the end of the stream, because a client that still writes may not learn
+    the reason; after `stream.MAX_READ_BYTES` it is refused at once. Raises `errors.ChartInvalid`, and `errors.TooSlow`
+    if no part comes in time.
     """
     parts: list[bytes] = []
     size = 0

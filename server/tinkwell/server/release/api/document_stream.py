@@ -1,4 +1,4 @@
-"""SubmitPlan and GetWork on the wire: documents of megabytes go in parts."""
+"""SubmitPlan and GetWork on the wire: documents of several megabytes are sent in parts."""
 
 from collections.abc import AsyncIterator, Mapping
 
@@ -16,10 +16,7 @@ DOCUMENTS = ("manifest", "late", "plan")
 async def receive_plan(
     requests: AsyncIterator[pb.SubmitPlanRequest], *, silence_seconds: float = stream.SILENCE_SECONDS
 ) -> NewPlan:
-    """Read a plan and its documents.
-
-    Raises `errors.InvalidField`, and `errors.TooSlow` when nothing comes for so long.
-    """
+    """Read a plan and its documents. Raises `errors.InvalidField`, and `errors.TooSlow` if no part comes in time."""
     first = await stream.read(requests, silence_seconds)
     if first is None or not first.HasField("head"):
         raise errors.InvalidField.of("head", "is missing; the first message of the stream has it")
@@ -35,10 +32,10 @@ async def receive_plan(
 
 
 class _Documents:
-    """Puts documents together, up to what is allowed.
+    """Joins the parts of documents, up to the size limit.
 
-    What is wrong is told at the end of the stream, since a client that still writes may not learn why it was refused;
-    but not later than after `stream.MAX_READ_BYTES`.
+    A wrong part is refused at the end of the stream, because a client that still writes may not learn the reason; after
+    `stream.MAX_READ_BYTES` it is refused at once.
     """
 
     def __init__(self) -> None:
@@ -48,7 +45,7 @@ class _Documents:
         self._wrong: errors.InvalidField | None = None
 
     def add(self, part: pb.DocumentPart) -> None:
-        """Take a part, and read past it once anything is wrong; raises `errors.InvalidField` where that is too much."""
+        """Add a part, or skip it if an earlier part was wrong. Raises `errors.InvalidField` if too much is skipped."""
         self._read_bytes += part.ByteSize()
         if self._wrong is None:
             self._wrong = self._take(part.name, part.text)
@@ -76,7 +73,7 @@ class _Documents:
 
 
 def to_part(found: Part) -> pb.GetWorkResponse:
-    """Build the message of a part of what an operation works on."""
+    """Build the message of a part of an operation's work."""
     match found:
         case Operation():
             return pb.GetWorkResponse(operation=message.operation(found))

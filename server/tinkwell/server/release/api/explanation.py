@@ -6,7 +6,7 @@ from tinkwell.server.release.service.explaining import Explanation
 
 
 def response(found: Explanation) -> pb.ExplainResponse:
-    """Build the message of what was explained."""
+    """Build the message of an explanation."""
     return pb.ExplainResponse(
         operation_id=found.operation_id,
         sentence=found.sentence,

@@ -1,4 +1,4 @@
-"""Releases and all that belongs to them as protobuf messages, and requests back from them."""
+"""Converts releases and all that belongs to them into protobuf messages, and requests from messages."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ K = TypeVar("K", bound=StrEnum)
 
 
 class Enumeration(Generic[K]):
-    """An enumeration of ours, and its numbers in protobuf."""
+    """An enumeration of the domain, and its numbers in protobuf."""
 
     def __init__(self, kind: type[K], enum: Any, prefix: str) -> None:
         self._kind = kind
@@ -42,11 +42,11 @@ class Enumeration(Generic[K]):
         self._members = {number: member for member, number in self._numbers.items()}
 
     def number(self, member: K) -> Any:
-        """Return the number of a member, which the stubs know as a type of its own for each enumeration."""
+        """Return the number of a member. The stubs have a type of their own for each enumeration, hence `Any`."""
         return self._numbers[member]
 
     def read(self, field: str, number: int) -> K:
-        """Return the member of a number; raises `errors.InvalidField` for one that stands for nothing."""
+        """Return the member with a number. Raises `errors.InvalidField` for an unknown number."""
         if number not in self._members:
             raise errors.InvalidField.of(field, f"give one of {', '.join(member.name for member in self._kind)}")
         return self._members[number]
@@ -69,7 +69,7 @@ WAITS = Enumeration(Wait, pb.WaitMode, "WAIT_MODE")
 
 
 def release(found: record.Release, annotations: Mapping[str, str] | None = None) -> pb.Release:
-    """Build the message of a release, with what is said about it."""
+    """Build the message of a release with its annotations."""
     return pb.Release(
         annotations=annotations,
         id=found.id,
@@ -162,7 +162,7 @@ def operation(found: record.Operation) -> pb.Operation:
 
 
 def node(found: record.Node, steps: Iterable[record.Step] = (), after: Iterable[str] = ()) -> pb.Node:
-    """Build the message of a node with its steps, and the paths of the nodes that it comes after."""
+    """Build the message of a node with its steps and the paths of the nodes that it waits for."""
     return pb.Node(
         id=found.id,
         operation_id=found.operation_id,
@@ -230,7 +230,7 @@ def resource(found: record.Resource) -> pb.Resource:
 
 
 def lifecycle_run(found: LifecycleRun) -> pb.LifecycleRun:
-    """Build the message of an event that was emitted."""
+    """Build the message of a lifecycle event that was emitted."""
     return pb.LifecycleRun(
         id=found.id,
         operation_id=found.operation_id,
@@ -286,7 +286,7 @@ def log_line(found: record.StepLine) -> pb.StepLogLine:
 
 
 def new_lines(lines: Iterable[pb.StepLogLine]) -> list[record.NewStepLine]:
-    """Read lines of output; the names and the time in them are the server's to fill in."""
+    """Read lines of output. The server fills in their names and time."""
     return [
         record.NewStepLine(
             step_id=line.step_id,
@@ -306,7 +306,7 @@ def release_states(numbers: Iterable[int]) -> list[ReleaseState]:
 
 
 def to_options(source: pb.OperationOptions) -> record.Options:
-    """Read options as they were given: a number that is 0 stands for its default."""
+    """Read the options of a request. The number 0 stands for the default."""
     return record.Options(
         timeout_seconds=source.timeout_seconds,
         readiness_timeout_seconds=source.readiness_timeout_seconds,

@@ -1,4 +1,4 @@
-"""What those say who carry operations out, read from protobuf."""
+"""Reads the reports of provisioners from protobuf."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ from tinkwell.server.release.api import message
 
 
 def read_all(operation_id: str, reports: Iterable[pb.OperationReport]) -> list[Report]:
-    """Read a group of reports about an operation; raises `errors.InvalidField` with paths such as `reports[2].node`."""
+    """Read a group of reports about an operation. Raises `errors.InvalidField` with paths such as `reports[2].node`."""
     operation_id = parse.parse_uuid("operation_id", operation_id)
     return [_read(operation_id, parse.child("reports", index), report) for index, report in enumerate(reports)]
 

@@ -29,7 +29,7 @@ _WATCHED = (
 
 
 class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
-    """Translates between protobuf and the services."""
+    """Translates between protobuf and the release services."""
 
     def __init__(self, releases: ReleaseService, logs: StepLogs, watches: Watches) -> None:
         self._releases = releases

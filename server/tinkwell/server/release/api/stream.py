@@ -1,4 +1,4 @@
-"""Streams of requests, whose clients may fall silent."""
+"""Reads streams of requests, whose clients may fall silent."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,14 +7,14 @@ from typing import TypeVar
 from tinkwell.core import errors
 
 SILENCE_SECONDS = 60.0
-# So much of a stream is read when something in it is wrong.
+# The bytes that are read of a stream after an error in it.
 MAX_READ_BYTES = 64 * 1024 * 1024
 
 R = TypeVar("R")
 
 
 async def read(requests: AsyncIterator[R], silence_seconds: float) -> R | None:
-    """Return the next request, None at the end; raises `errors.TooSlow` when nothing comes for so long."""
+    """Return the next request, or None at the end. Raises `errors.TooSlow` if no request comes in time."""
     try:
         async with asyncio.timeout(silence_seconds):
             return await anext(requests, None)

@@ -1,1 +1,1 @@
-"""What requests do to releases."""
+"""The services that carry out requests about releases."""

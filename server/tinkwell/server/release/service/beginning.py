@@ -1,4 +1,4 @@
-"""Begins operations. A repeated request is answered with the operation that the first one began."""
+"""Begins operations. A repeated request returns the operation that the first request began."""
 
 import uuid
 from collections.abc import Awaitable, Callable
@@ -22,20 +22,20 @@ from tinkwell.server.release.store.request import Asked
 _PARSERS = 2
 _TRIES = 5
 
-# Says what a request begins on a release, None where the name is free.
+# Decides what a request begins on a release. The release is None if the name is free.
 Judge: TypeAlias = Callable[[Transaction, ReleaseRow | None], Awaitable[Begun]]
 
 
 class _NameTaken(Exception):
-    """Somebody else made a release of this name at the same moment."""
+    """Another transaction has created a release with this name at the same moment."""
 
 
 class Beginning:
-    """Apply, Rollback, Uninstall and Resume.
+    """Implements Apply, Rollback, Uninstall and Resume.
 
-    All raise `errors.InvalidField`, `errors.OperationActive` while another operation of the release has not ended,
-    `errors.IllegalTransition` where its state does not allow this, and `errors.AlreadyExists` for an id that an
-    operation has which was asked for in other words. All but Apply raise `errors.NotFound`.
+    All of them raise `errors.InvalidField`; `errors.OperationActive` while another operation of the release has not
+    ended; `errors.IllegalTransition` if the release's state does not allow the request; and `errors.AlreadyExists` if
+    the id belongs to an operation of a different request. All but Apply raise `errors.NotFound`.
     """
 
     def __init__(self, database: Database, expiry: Expiry, documents: Documents) -> None:
@@ -45,7 +45,7 @@ class Beginning:
         self._aside = offload.Aside(_PARSERS)
 
     async def apply(self, request: requests.Apply, *, actor: str) -> Operation:
-        """Begin an installation or an upgrade. Raises `errors.SecretsDisabled` where secrets cannot be sealed."""
+        """Begin an installation or an upgrade. Raises `errors.SecretsDisabled` if secrets cannot be sealed."""
         asked = await self._aside.run(requests.parse_apply, request)
 
         async def judge(_: Transaction, release: ReleaseRow | None) -> Begun:
@@ -54,7 +54,7 @@ class Beginning:
         return await self._begin_sealed(asked, judge, actor=actor)
 
     async def plan(self, request: requests.Apply, *, actor: str) -> Operation:
-        """Begin a plan of what `apply` would do, with its errors."""
+        """Begin a plan of an `apply`. Raises what `apply` raises."""
         asked = await self._aside.run(requests.parse_apply, request, call="PLAN")
         name = requests.title(asked.namespace, asked.name)
 
@@ -64,7 +64,7 @@ class Beginning:
         return await self._begin_sealed(asked, judge, actor=actor)
 
     async def rollback(self, request: requests.Rollback, *, actor: str) -> Operation:
-        """Begin to bring about a former revision."""
+        """Begin to restore an earlier revision."""
         asked = requests.parse_rollback(request)
         name, wanted = requests.title(asked.namespace, asked.name), request.revision
 
@@ -89,7 +89,7 @@ class Beginning:
         return await self.begin(asked, judge, actor=actor)
 
     async def resume(self, request: requests.Request, *, actor: str) -> Operation:
-        """Begin to go on with a release that has failed."""
+        """Begin to resume a release whose last operation failed."""
         asked = requests.parse_resume(request)
         name = requests.title(asked.namespace, asked.name)
 
@@ -105,7 +105,7 @@ class Beginning:
         return await self.begin(asked, judge, actor=actor)
 
     async def begin(self, asked: Asked, judge: Judge, *, actor: str) -> Operation:
-        """Begin what is asked for, unless that was done already; the judge may raise errors of its own."""
+        """Begin the requested operation, unless that was done already. The judge may raise further errors."""
         await self._expiry.end_of_release(asked.namespace, asked.name, actor=actor)
         for _ in range(_TRIES):
             try:
@@ -120,7 +120,7 @@ class Beginning:
     async def _begin_once(self, transaction: Transaction, asked: Asked, judge: Judge) -> Operation:
         transaction.changed = False
         release = await lock.lock_named(transaction, asked.namespace, asked.name)
-        # After that: whoever began this operation on this release had its lock.
+        # Only after the lock: the request that began this operation on this release held it.
         known = await store.find(transaction, asked)
         if known is None:
             begun = await judge(transaction, release)
@@ -132,7 +132,7 @@ class Beginning:
         return stored
 
     async def _write(self, transaction: Transaction, asked: Asked, release: ReleaseRow | None, begun: Begun) -> None:
-        """Write an operation; where the rules let it begin on a free name, it makes the release."""
+        """Write an operation. If the name is free and the rules allow it, this creates the release."""
         release_id = release.id if release is not None else str(uuid.uuid4())
         if release is None:
             if not await store.insert_release(transaction, release_id, asked, begun):

@@ -1,15 +1,15 @@
-"""The one place where documents of releases are sealed before they are stored, and opened for who may have them.
+"""The one place where documents of releases are sealed before they are stored, and opened for authorized readers.
 
     owner                          documents
     operation ID                   source, result, args/STEP, and stale/PATH for what is secret in none of the others
     release_revision RELEASE/N     source, manifest, late
     release RELEASE                init/PATH, config/PATH, state/PATH
 
-Secret in an operation is what its request, its manifests, their images and who carries it out name as such, and what
-was secret in the release before. What becomes secret in its course is sealed in all that is stored of it by then. A
-release without secrets is stored and read as if there were none of this.
+A text is secret in an operation if its request, its manifests, their images or its provisioner names it as secret, or
+if it was secret in the release before. When a text becomes secret during the operation, it is sealed in everything that
+is stored of the operation so far. A release without secrets is stored and read without any sealing.
 
-Plans have nothing but paths. These stand in too many places to be sealed, so one that holds a secret is refused.
+Plans consist of paths. Paths are stored in too many places to be sealed, so a plan with a secret in a path is refused.
 """
 
 import dataclasses
@@ -48,13 +48,13 @@ from tinkwell.server.secret.service.operations import Document, Opened, SecretSe
 
 _THREADS = 2
 _NONE = frozenset[str]()
-# Whose documents may be where a report adds or replaces some.
+# Reports of these kinds add or replace documents.
 _WITH_DOCUMENTS = (StoreResource, HearSecrets, DropResource, AddStep, StoreResult)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Stored:
-    """Documents of one owner by their names: opened, and as they are stored."""
+    """The documents of one owner by name: opened, and as they are stored."""
 
     owner: Owner
     opened: Mapping[str, Document]
@@ -63,7 +63,7 @@ class _Stored:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpenedSource:
-    """The source of a revision with what is secret in it: at which JSON pointers, and the texts that are secret."""
+    """The source of a revision with its secrets, the JSON pointers to them, and their texts."""
 
     value: JsonObject = dataclasses.field(repr=False)
     places: frozenset[str]
@@ -72,7 +72,7 @@ class OpenedSource:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """What an operation brings about: source, manifest and late, and the pointers that images have named.
+    """The documents of an operation: source, manifest and late, and the pointers that images have named.
 
     `is_deployed_one`: the DEPLOYED revision has the same documents.
     """
@@ -83,10 +83,10 @@ class Brought:
 
 
 class Documents:
-    """Seals and opens.
+    """Seals and opens documents.
 
-    Raises `errors.SecretsDisabled` where a key is missing that is needed, and `errors.InvalidField` for what cannot be
-    kept secret.
+    Raises `errors.SecretsDisabled` if a key that is needed is missing, and `errors.InvalidField` for a text that cannot
+    be kept secret.
     """
 
     def __init__(self, secrets: SecretService) -> None:
@@ -94,11 +94,11 @@ class Documents:
         self._aside = offload.Aside(_THREADS)
 
     def require(self) -> None:
-        """Make sure that there are keys."""
+        """Raise `errors.SecretsDisabled` if there are no keys."""
         self._secrets.require()
 
     async def seal_source(self, transaction: Transaction, asked: Asked, release: ReleaseRow | None) -> str | None:
-        """Return the source of a new request as it is to be stored; None where it has none."""
+        """Seal the source of a new request, and return it in its stored form, or None if the request has none."""
         if asked.source is None:
             return None
         connection, owner, known = transaction.connection, _operation(asked.operation_id), _NONE
@@ -111,14 +111,14 @@ class Documents:
         return await self._aside.run(document.dump_json, sealed["source"])
 
     async def is_source(self, transaction: Transaction, asked: Asked, stored: str | None) -> bool:
-        """Return whether the source of a request is that of the operation with its id, given as it is stored."""
+        """Return whether a request has the same source as the operation with its id, given in its stored form."""
         if stored is None or asked.source is None:
             return stored is None and asked.source is None
         own = await self._open(transaction, _operation(asked.operation_id), {"source": stored})
         return await self._aside.run(document.is_same, own.opened["source"].value, asked.source)
 
     async def source(self, transaction: Transaction, release_id: str, number: int) -> OpenedSource | None:
-        """Return the source of a revision as it was given; None where there is no such revision."""
+        """Return the source of a revision as it was given, or None if there is no such revision."""
         text = await store.revision_source(transaction.fetch, release_id, number)
         if text is None:
             return None
@@ -128,7 +128,7 @@ class Documents:
         return OpenedSource(document_value.as_object(found.value), found.sealed, known)
 
     async def plan_source(self, transaction: Transaction, operation_id: str) -> OpenedSource | None:
-        """Return the source of a plan as it was given; None for one of what is installed."""
+        """Return the source of a plan as it was given, or None for a plan of what is installed."""
         text = await store.source(transaction.fetch, operation_id)
         if text is None:
             return None
@@ -140,9 +140,10 @@ class Documents:
     async def weigh(
         self, transaction: Transaction, locked: lock.Locked, manifest: JsonObject | None, late: JsonObject | None
     ) -> Brought | None:
-        """Return what an operation brings about whose plan is submitted; None where nothing of it can be secret.
+        """Return the documents of an operation whose plan is submitted, or None if nothing of it can be secret.
 
-        None also where no revision can be born. Manifest and late are those that come with the plan, if any do.
+        None is also returned if the operation cannot create a revision. Manifest and late are those of the submission,
+        if it has any.
         """
         operation, release_id = locked.operation, locked.release_id
         if operation.kind is OperationKind.UNINSTALL or operation.revision:
@@ -163,13 +164,13 @@ class Documents:
     async def seal_plan(
         self, transaction: Transaction, locked: lock.Locked, brought: Brought, plan: Plan, changes: Changes
     ) -> Mapping[str, str]:
-        """Seal what an operation brings about, and return the documents of the revision that is born, if one is."""
+        """Seal the documents of an operation, and return those of the revision that it creates, if any."""
         known = await self._texts(transaction.connection, locked)
         documents, texts = await self._aside.run(document_value.with_places, brought.documents, brought.declared)
         known |= texts
         document_value.check_paths(plan, known)
         if locked.operation.kind is OperationKind.PLAN:
-            # There is no revision whose manifest would have them.
+            # No revision is created whose manifest would hold them.
             await self._hear(transaction, locked, "", texts)
         if locked.has_source:
             await self._seal_own(transaction, locked.operation.id, known)
@@ -181,7 +182,7 @@ class Documents:
         return await self._aside.run(document_value.dump, sealed)
 
     async def seal_changes(self, transaction: Transaction, locked: lock.Locked, changes: Changes) -> Changes:
-        """Return the changes that reports bring with their documents as they are to be stored."""
+        """Return the changes of reports with their documents in the stored form."""
         told = [each.report for each in changes if isinstance(each, StoreResource | HearSecrets)]
         if not locked.has_secrets and not any(each.sensitive or each.secrets for each in told):
             return changes
@@ -195,7 +196,7 @@ class Documents:
         return tuple([await self._seal_change(transaction, locked, each, known) for each in changes])
 
     async def open_work(self, connection: AsyncConnection, locked: lock.Locked) -> OpenedWork:
-        """Open all that an operation works on; raises `errors.SecretsDisabled` also where something was forgotten."""
+        """Open all documents of an operation. Raises `errors.SecretsDisabled`, also if secrets of it were forgotten."""
         operation, plan_of = locked.operation, locked.plan_of
         number = operation.revision or operation.rollback_of
         revision = await self._secrets.open(connection, _revision(locked.release_id, number))
@@ -217,7 +218,7 @@ class Documents:
         return OpenedWork(revision=await self._secrets.open(connection, _revision(release_id, number)))
 
     async def _texts(self, connection: AsyncConnection, locked: lock.Locked) -> frozenset[str]:
-        """Return the texts that are secret in an operation by what is stored."""
+        """Return the texts that are secret in an operation, from what is stored."""
         if not locked.has_secrets:
             return _NONE
         operation, release_id = locked.operation, locked.release_id
@@ -240,9 +241,9 @@ class Documents:
         known: frozenset[str],
         declared: Mapping[str, Sequence[str]],
     ) -> frozenset[str]:
-        """Seal what has become secret in all that is stored of an operation; returns the texts that are secret now.
+        """Seal the texts that have become secret in everything that is stored of an operation; return its secret texts.
 
-        `declared` has the pointers that images have named just now.
+        `declared` has the pointers that images have just named.
         """
         release_id, number = locked.release_id, locked.operation.revision
         revision = await self._open_revision(transaction, release_id, number)
@@ -265,7 +266,7 @@ class Documents:
         return known
 
     async def _seal_own(self, transaction: Transaction, operation_id: str, known: frozenset[str]) -> None:
-        """Seal what has become secret in the documents of an operation itself."""
+        """Seal the texts that have become secret in the operation's own documents."""
         texts = {}
         if (source := await store.source(transaction.fetch, operation_id)) is not None:
             texts["source"] = source
@@ -279,7 +280,7 @@ class Documents:
         await store.write_args(transaction, {step: document_value.arguments(text) for step, text in args.items()})
 
     async def _seal_stored(self, transaction: Transaction, stored: _Stored, known: frozenset[str]) -> Mapping[str, str]:
-        """Seal stored documents again, and return those, as JSON text, of which more is secret than was."""
+        """Seal stored documents again. Return, as JSON text, those that hold more secrets than before."""
         sealed = await self._secrets.seal(transaction.connection, stored.owner, stored.opened, secrets=known)
         changed = {name: each for name, each in sealed.items() if not document.is_same(each, stored.values[name])}
         return await self._aside.run(document_value.dump, changed)
@@ -319,12 +320,12 @@ class Documents:
         sealed = await self._secrets.seal(connection, _release(locked.release_id), documents, secrets=known)
         await self._hear(transaction, locked, told.path, frozenset(told.secrets))
         texts = await self._aside.run(document_value.dump, sealed)
-        # An empty text stays one: there is no such document any more.
+        # An empty text stays empty: it means that the document is deleted.
         init, config, state = (getattr(told, name) and texts[_of(name, told.path)] for name in store.OF_RESOURCE)
         return dataclasses.replace(told, init=init, config=config, state=state)
 
     async def _hear(self, transaction: Transaction, locked: lock.Locked, path: str, texts: frozenset[str]) -> None:
-        """Keep what is secret in an operation and stands in none of its documents."""
+        """Store secrets of an operation that are in none of its documents."""
         if not texts:
             return
         owner, name = _operation(locked.operation.id), _of("stale", path)
@@ -348,7 +349,7 @@ class Documents:
         name = _of("args", step_id(owner.id, told.path, told.ordinal))
         given = Document([*(call.args or ())], opened=Opened(owner))
         sealed = await self._secrets.seal(transaction.connection, owner, {name: given}, secrets=known)
-        # In the database there may be null among them.
+        # The stored list may hold null.
         args = cast("tuple[str, ...]", tuple(cast("list[JsonValue]", sealed[name])))
         return dataclasses.replace(told, call=dataclasses.replace(call, args=args))
 

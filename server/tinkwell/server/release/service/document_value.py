@@ -1,4 +1,4 @@
-"""Documents of releases as values: read, written, compared, and looked through for what is secret in them."""
+"""Documents of releases as values: read, written, compared, and searched for secrets."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from tinkwell.server.secret.service.operations import Document, masker_of
 def with_places(
     documents: Mapping[str, Document], declared: Mapping[str, Sequence[str]]
 ) -> tuple[Mapping[str, Document], frozenset[str]]:
-    """Return the documents of a revision with what is sensitive in its manifest, and the texts of that."""
+    """Return the documents of a revision with the sensitive values of its manifest, and their texts."""
     manifest, late = documents["manifest"], documents["late"]
     places = sensitive.of_rendered(as_object(manifest.value), as_object(late.value), declared)
     texts = secret_document.texts_at("manifest", manifest.value, places.secret)
@@ -26,19 +26,19 @@ def with_places(
 
 
 def are_same(first: Mapping[str, Document], second: Mapping[str, Document]) -> bool:
-    """Return whether documents of two revisions bring about the same."""
+    """Return whether the documents of two revisions have the same effect."""
     return first.keys() == second.keys() and all(
         document.is_same(_weighed(each.value), _weighed(second[name].value)) for name, each in first.items()
     )
 
 
 def _weighed(value: JsonValue) -> JsonValue:
-    """Return a document without what changes nothing of what is brought about."""
+    """Return a document without the parts that have no effect."""
     return {key: item for key, item in value.items() if key != "strict"} if isinstance(value, dict) else value
 
 
 def check_paths(plan: Plan, known: frozenset[str]) -> None:
-    """Raise `errors.InvalidField` for a plan in whose paths something secret stands."""
+    """Raise `errors.InvalidField` for a plan whose paths contain a secret."""
     masker = masker_of(known) if known else None
     for node in plan.nodes:
         if masker is not None and masker.finds(node.path):
@@ -47,7 +47,7 @@ def check_paths(plan: Plan, known: frozenset[str]) -> None:
 
 
 def texts_of(reports: Sequence[ResourceReport]) -> frozenset[str]:
-    """Return what reports say is secret."""
+    """Return the texts that reports declare as secret."""
     texts: set[str] = set()
     for told in reports:
         texts.update(told.secrets)
@@ -58,7 +58,7 @@ def texts_of(reports: Sequence[ResourceReport]) -> frozenset[str]:
 
 
 def parse(texts: Mapping[str, str]) -> dict[str, JsonValue]:
-    """Read JSON texts, the empty one as null."""
+    """Read JSON texts. An empty text becomes null."""
     return {
         name: document.parse_json(name, text, max_bytes=len(text.encode())) if text else None
         for name, text in texts.items()
@@ -71,10 +71,10 @@ def dump(values: Mapping[str, JsonValue]) -> dict[str, str]:
 
 
 def arguments(text: str) -> Sequence[str | None]:
-    """Read the arguments of a step, None for one that is sealed."""
+    """Read the arguments of a step. A sealed argument is None."""
     return cast("list[str | None]", document.parse_json("args", text))
 
 
 def as_object(value: JsonValue) -> JsonObject:
-    """Return an object as it is, and an empty one for any other value."""
+    """Return an object unchanged, and an empty object for any other value."""
     return value if isinstance(value, dict) else {}

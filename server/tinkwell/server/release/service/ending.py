@@ -1,4 +1,4 @@
-"""Ends operations, whoever brings it about, and forgets what is too old to be kept."""
+"""Ends operations that are due, and deletes what is too old to be kept."""
 
 import logging
 
@@ -10,16 +10,16 @@ from tinkwell.server.release.store import change, chart, history, lock, queries
 
 logger = logging.getLogger(__name__)
 
-# In one look; the next one sees to the rest.
+# The operations that one check ends. The next check ends the rest.
 MAX_DUE = 100
 MAX_FORGOTTEN = 20
-# So long after its end one may still ask what became of a release that was uninstalled, and so long after its upload
-# may a chart be asked for that no release is made of.
+# The time for which an uninstalled release stays visible after its end, and for which an uploaded chart is kept that no
+# release uses.
 FORGET_SECONDS = 86_400.0
 
 
 class Expiry:
-    """Ends operations that are past their deadline or cancelled, and held by nobody alive, when anybody asks."""
+    """Ends operations that are past their deadline or cancelled and that no live lease holds, when a caller asks."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -42,9 +42,10 @@ class Expiry:
             await self.end(due, actor=actor)
 
     async def end_all(self, *, actor: str) -> None:
-        """End the operations that are due, and forget releases and charts that were of use long ago.
+        """End the operations that are due, and delete old releases and charts.
 
-        One that cannot be ended is logged, and keeps no other one from it: whoever asks works for all releases.
+        If ending one operation fails, this is logged, and the others are still ended: the caller works for all
+        releases.
         """
         for operation_id in await queries.due(self._database.fetch, limit=MAX_DUE):
             try:
@@ -58,7 +59,7 @@ class Expiry:
 
 
 def expire(locked: lock.Locked, leftover: ending.Leftover) -> rule.Changes:
-    """Say what ending an operation changes that is due."""
+    """Return the changes that end an operation which is due."""
     return ending.expire(locked.operation, leftover, cancel_reason=locked.cancel_reason)
 
 
@@ -70,9 +71,9 @@ async def write(
     lease_id: str = "",
     cancel_reason: str | None = None,
 ) -> None:
-    """Write what ends an operation whose release is locked; the operation's options say how much history is kept.
+    """Write the end of an operation whose release is locked. The operation's options limit the history.
 
-    One that leaves its release as it is leaves its history, too.
+    An operation that leaves its release unchanged leaves its history unchanged, too.
     """
     move = change.Move(
         operation_id=locked.operation.id, changes=changes, lease_id=lease_id, cancel_reason=cancel_reason

@@ -1,4 +1,4 @@
-"""Explain: why an operation and its nodes are as they are, and where the values of a chart are from."""
+"""Implements Explain: the reasons for the states of an operation and its nodes, and the origins of a chart's values."""
 
 import asyncio
 import dataclasses
@@ -25,7 +25,7 @@ _BEGUN = (NodeState.INSTALLING, NodeState.REMOVING)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What was asked for; `left_off` counts the nodes or values beyond the first ones."""
+    """The explanation. `left_off` is the number of nodes or values that are not included."""
 
     operation_id: str
     sentence: str
@@ -36,14 +36,14 @@ class Explanation:
 
 
 class Explaining:
-    """Explains what is stored; nothing that is secret is among it."""
+    """Explains what is stored. An explanation contains no secrets."""
 
     def __init__(self, database: Database, all_values: AllValues) -> None:
         self._database = database
         self._all_values = all_values
 
     async def nodes(self, release: Release, operation: Operation, path: str, *, actor: str) -> Explanation:
-        """Explain a node, and the subchart of this name, or all nodes that are not done.
+        """Explain a node and the subchart with its name, or all nodes that are not done.
 
         Raises `errors.InvalidField` for a path that is neither.
         """
@@ -52,7 +52,7 @@ class Explaining:
         try:
             nodes, left_off = await asyncio.to_thread(sentence.of_nodes, facts, path)
         except errors.InvalidField:
-            # A subchart that is disabled has no node.
+            # A disabled subchart has no node.
             if not dependencies:
                 raise
             nodes, left_off = (), 0
@@ -65,9 +65,9 @@ class Explaining:
         )
 
     async def values(self, release: Release, operation: Operation, key: str, *, actor: str) -> Explanation:
-        """Say where the values of a chart are from: all, or that of a key and those below it.
+        """Return the origins of all values of a chart, or of the values at a key and below it.
 
-        Raises `errors.InvalidField` where there is no chart or no such value, and `errors.SecretsDisabled`.
+        Raises `errors.InvalidField` if there is no chart or no such value, and `errors.SecretsDisabled`.
         """
         origins = await self._origins(release, release.revision or release.latest_revision, actor=actor)
         if origins is None:
@@ -86,7 +86,7 @@ class Explaining:
         try:
             origins = await self._origins(release, number, actor=actor)
         except (errors.SecretsDisabled, errors.NotFound):
-            # A key that is missing is no reason not to explain the node.
+            # Without the key of the secrets, the node is still explained.
             return ()
         return [each for each in origins.dependencies if each.is_at(path)] if origins is not None else ()
 

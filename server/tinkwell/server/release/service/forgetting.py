@@ -1,9 +1,9 @@
-"""Forgets the secrets of releases that a lost key has sealed, so that these can be changed and removed again.
+"""Deletes the secrets of releases that a lost key has sealed, so that these releases can be changed and removed again.
 
-Their documents are stored with null where the secrets stood, and from then on they are read so by who carries an
-operation out, too. What images have answered to `init` is asked again where it had a secret. A revision that has lost
-one is not brought about again by a rollback or a resumption, which would give its resources null; and a plan that has
-lost one is forgotten itself, so that it is not applied.
+Their documents are then stored with null in place of the secrets, and provisioners read them so, too. An image is asked
+for its answer to `init` again if that answer contained a secret. A revision that has lost a secret cannot be restored
+by a rollback or resumed, because its resources would get null. A plan that has lost a secret is deleted, so that it
+cannot be applied.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,16 @@ from tinkwell.server.release.store.forget import OwningOperation, OwningRelease
 from tinkwell.server.secret.seal import Sealed
 from tinkwell.server.secret.service import forget as secrets
 
-# Owners' kinds are names of tables.
+# The kinds of owners are the names of their tables.
 _OPERATION, _RELEASE, _REVISION = "operation", "release", "release_revision"
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a release loses: of which of its parts how many values. `title` is its name, with a namespace if need be."""
+    """The number of values that a release loses, by document.
+
+    `title` is its name, with the namespace if it needs one.
+    """
 
     title: str
     part: str
@@ -32,13 +35,13 @@ class Loss:
 
 
 class Forgetting:
-    """Looks what a key has sealed, and forgets it."""
+    """Finds what a key has sealed, and deletes it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def look(self, key: bytes) -> Sequence[Loss]:
-        """Say what would be lost with a key, by its id."""
+        """Return what would be lost with a key, by its id."""
 
         async def work(transaction: Transaction) -> Sequence[Loss]:
             transaction.changed = False
@@ -47,10 +50,10 @@ class Forgetting:
         return (await self._database.write(work, actor="")).value
 
     async def forget(self, key: bytes) -> Sequence[Loss]:
-        """Forget what a key has sealed, and say what is lost.
+        """Delete what a key has sealed, and return the losses.
 
-        Raises `errors.IllegalTransition` while an operation of a release that loses something has not ended: it would
-        go on with null.
+        Raises `errors.IllegalTransition` while an operation of an affected release has not ended, because it would go
+        on with null.
         """
 
         async def work(transaction: Transaction) -> Sequence[Loss]:
@@ -69,7 +72,7 @@ class Forgetting:
 
 
 async def _releases(transaction: Transaction, found: Sequence[Sealed]) -> Mapping[str, OwningRelease]:
-    """Return the releases whose documents these are, by their ids."""
+    """Return the releases that own these documents, by id."""
     operations = await store.operations(transaction.fetch, _ids(found, _OPERATION))
     ids = {operation.release_id for operation in operations.values()}
     ids.update(_ids(found, _RELEASE), (each.partition("/")[0] for each in _ids(found, _REVISION)))
@@ -83,7 +86,7 @@ async def _refuse_unfinished(transaction: Transaction, releases: Mapping[str, Ow
 
 
 async def _losses(transaction: Transaction, found: Sequence[Sealed]) -> Sequence[Loss]:
-    """Say what is lost, in the order of the releases' names; of what has gone meanwhile nothing is."""
+    """Return the losses in the order of the releases' names. Documents that are gone in the meantime are left out."""
     operations = await store.operations(transaction.fetch, _ids(found, _OPERATION))
     releases = await _releases(transaction, found)
     parts: dict[str, dict[str, list[Sealed]]] = {release_id: {} for release_id in releases}
@@ -108,7 +111,7 @@ def _part(sealed: Sealed, operation: OwningOperation | None) -> str:
 
 
 def _names(documents: Iterable[Sealed]) -> Sequence[str]:
-    """Return what the documents are called, without whose they are."""
+    """Return the names of documents without their owners."""
     return sorted({each.document.partition("/")[0] for each in documents})
 
 

@@ -1,4 +1,4 @@
-"""Functions in Python that hear the listing of releases. They belong to an installation, and are trusted as it is.
+"""Python functions that listen to the listing of releases. They are part of an installation, and trusted like it.
 
     [project.entry-points."tinkwell.lifecycle"]
     teams = "acme.teams:register"
@@ -14,8 +14,8 @@
         for release in request.releases:
             release["annotations"]["team"] = TEAMS[release["name"]]
 
-The same entry points register what provisioners call; each process calls what happens in it. A function runs in a
-thread of its own. A thread cannot be ended: one that takes too long is not waited for any more.
+The same entry points register the functions that provisioners call; each process calls those for its own events. A
+function runs in a thread of its own. A thread cannot be ended, so the server stops waiting for one that takes too long.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ CALL_SECONDS = 10.0
 
 @dataclass(slots=True, kw_only=True)
 class ListRequest:
-    """What a function is given, a copy of its own.
+    """The argument of a function: a copy of its own.
 
-    At pre-list it may narrow `namespace`, which is empty for all, and `states`, of which none stand for all. At
-    post-list it may take rows out of `releases`, and add texts to the `annotations` of one by their names.
+    At pre-list a function may narrow `namespace`, which is empty for all, and `states`, which is empty for all. At
+    post-list it may remove rows from `releases`, and add texts by name to the `annotations` of a row.
     """
 
     event: str
@@ -52,23 +52,23 @@ Function: TypeAlias = Callable[[ListRequest], object]
 
 
 class HandlerFailed(Exception):
-    """A function that hears an event has raised an error, or takes too long."""
+    """A function that listens to an event has raised an error or takes too long."""
 
 
 class Registration:
-    """What a `register` of an entry point is given."""
+    """The argument of an entry point's `register`."""
 
     def __init__(self, registry: Registry[Function], origin: str) -> None:
         self._registry = registry
         self._origin = origin
 
     def on(self, event: str, weight: float, function: Function) -> None:
-        """Have a function hear an event; `weight` is from 0, first, to 1, last."""
+        """Register a function for an event. `weight` goes from 0, first, to 1, last."""
         self._registry.on(event, weight, function, origin=self._origin)
 
 
 def load() -> Registry[Function]:
-    """Register what is installed beside this program; raises `WrongRegistry` for what cannot be."""
+    """Load the entry points that are installed beside this program. Raises `WrongRegistry` for one that fails."""
     registry: Registry[Function] = Registry([CoreEvent.LIST])
     for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: each.name):
         try:
@@ -81,12 +81,12 @@ def load() -> Registry[Function]:
 
 
 def hearing(registry: Registry[Function], event: Event) -> Sequence[Listener[Function]]:
-    """Return the functions that hear an event, in order."""
+    """Return the functions that listen to an event, in order."""
     return order.in_order((each for each in registry.listeners if each.event is event), ())
 
 
 async def call(listener: Listener[Function], request: ListRequest, *, seconds: float = CALL_SECONDS) -> None:
-    """Have a function hear an event, and change the request; raises `HandlerFailed`."""
+    """Call a function for an event. It may change the request. Raises `HandlerFailed`."""
     title = f"the handler {listener.file} (line {listener.line}) of {request.event}"
     try:
         async with asyncio.timeout(seconds):

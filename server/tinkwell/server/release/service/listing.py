@@ -1,7 +1,7 @@
-"""ListReleases: the core event `list`, with what functions of this installation do before and after it.
+"""Implements ListReleases: the core event `list`, with the functions of this installation before and after it.
 
-Where none hears it, releases are streamed as they are read. Else they are read to the end first, so that no function
-keeps a connection.
+If no function listens, releases are streamed as they are read. Otherwise they are all read first, so that no function
+holds a database connection.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from tinkwell.server.release.service import listener
 from tinkwell.server.release.service.listener import Function, HandlerFailed, ListRequest
 from tinkwell.server.release.store import queries
 
-# How many releases a function is given at a time.
+# The number of releases that a function receives in one call.
 PAGE = 500
 MAX_ANNOTATIONS = 64
 MAX_ANNOTATION_BYTES = 256
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A release, and what functions say about it."""
+    """A release, and its annotations from functions."""
 
     release: Release
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -61,10 +61,10 @@ class Listing:
     async def stream(
         self, namespace: str, states: Sequence[ReleaseState], *, include_planned: bool = False
     ) -> AsyncGenerator[Listed, None]:
-        """Yield the releases of a namespace, of all if it is empty, in any of the states, or in all.
+        """Yield the releases of a namespace, or of all if it is empty, in any of the states, or in all.
 
-        Without states those that are PLANNED are left out unless they are to be included. Raises `errors.InvalidField`,
-        also where a function that hears pre-list refuses the request, or widens it.
+        Without states, PLANNED releases are left out unless the request includes them. Raises `errors.InvalidField`,
+        also if a function that listens to pre-list refuses the request or widens it.
         """
         namespace = namespace and names.parse_namespace("namespace", namespace)
         for each in self._before:
@@ -93,7 +93,7 @@ class Listing:
                 yield release
 
     async def _tell(self, namespace: str, states: Sequence[ReleaseState], page: Sequence[Listed]) -> Sequence[Listed]:
-        """Have all functions hear a page; one that fails is a warning, and has changed nothing."""
+        """Pass a page to all functions. If one fails, this is logged as a warning, and its changes are dropped."""
         for each in self._after:
             rows = [_row(listed) for listed in page]
             request = ListRequest(
@@ -134,7 +134,7 @@ def _row(listed: Listed) -> dict[str, object]:
 
 
 def _changed(page: Sequence[Listed], rows: Sequence[dict[str, object]]) -> Sequence[Listed]:
-    """Return the rows that were kept, in their order, with their annotations; raises `errors.InvalidField`."""
+    """Return the rows that were kept, in order, with their annotations. Raises `errors.InvalidField`."""
     kept = {str(row.get("id")): row.get("annotations") for row in rows}
     return [
         replace(listed, annotations=_annotations(listed.release.name, kept[listed.release.id]))

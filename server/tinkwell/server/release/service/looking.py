@@ -1,7 +1,7 @@
-"""Begins operations that leave their release as it is, and those that apply a plan.
+"""Begins tests and plans, which leave their release unchanged, and operations that apply a plan.
 
-A plan keeps what it was made of: source, chart and options, with what is secret in them. What applies it takes over
-just that, so that nothing else can be done than what was planned.
+A plan keeps its source, chart and options, including secrets. The operation that applies it uses exactly these, so that
+it does only what was planned.
 """
 
 import dataclasses
@@ -26,7 +26,10 @@ from tinkwell.server.release.store.request import Asked
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(requests.Request):
-    """A plan of a chart or of manifests, or with neither of what is installed; the fields as in their own requests."""
+    """A plan of a chart, of manifests, or, with neither, of what is installed.
+
+    The fields are those of the other requests.
+    """
 
     chart: str = ""
     values: str = ""
@@ -42,7 +45,7 @@ class Plan(requests.Request):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyPlan:
-    """A plan that is to be applied, by its id."""
+    """The id of a plan to apply."""
 
     operation_id: str
     plan: str
@@ -54,10 +57,10 @@ _OF_FILES = ("variables", "variable_files", "secret_variables")
 
 
 class Looking:
-    """Test, Plan and ApplyPlan.
+    """Implements Test, Plan and ApplyPlan.
 
     All raise `errors.InvalidField`, `errors.OperationActive` while another operation of the release has not ended, and
-    `errors.AlreadyExists` for an id that an operation has which was asked for in other words.
+    `errors.AlreadyExists` if the id belongs to an operation of a different request.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class Looking:
         self._chart_beginning = chart_beginning
 
     async def test(self, request: requests.Request, *, actor: str) -> Operation:
-        """Begin to run the tests of what is installed; raises `errors.NotFound` and `errors.IllegalTransition`."""
+        """Begin to run the tests of what is installed. Raises `errors.NotFound` and `errors.IllegalTransition`."""
         asked = requests.parse_asked(check.Checks(), request, "TEST")
         name = requests.title(asked.namespace, asked.name)
 
@@ -81,7 +84,8 @@ class Looking:
     async def plan(self, request: Plan, *, actor: str) -> Operation:
         """Begin a plan.
 
-        Raises what Upgrade and Apply raise, but not `errors.NotFound`; of what is installed what `test` raises.
+        Raises what Upgrade and Apply raise, except `errors.NotFound`; for a plan of what is installed, what `test`
+        raises.
         """
         _check(request)
         common = {field.name: getattr(request, field.name) for field in dataclasses.fields(requests.Request)}
@@ -101,10 +105,10 @@ class Looking:
         return await self._beginning.begin(asked, judge, actor=actor)
 
     async def apply_plan(self, request: ApplyPlan, *, actor: str) -> Operation:
-        """Begin what was planned.
+        """Begin to apply a plan.
 
-        Raises `errors.NotFound` for a plan that does not exist, `errors.IllegalTransition` for one that cannot be
-        applied at all, and `errors.PlanStale` where its release has been changed since.
+        Raises `errors.NotFound` for a plan that does not exist, `errors.IllegalTransition` for one that can never be
+        applied, and `errors.PlanStale` if its release has changed since.
         """
         checks = check.Checks()
         operation_id = checks.take(parse.parse_uuid, "operation_id", request.operation_id)
@@ -123,7 +127,7 @@ class Looking:
         return await self._beginning.begin(asked, judge, actor=actor)
 
     async def _asked(self, transaction: Transaction, request: ApplyPlan) -> Asked:
-        """Return what applying a plan asks for, by what the plan was made of."""
+        """Return the request for applying a plan, made from the plan's own request."""
         transaction.changed = False
         made = await store.find_plan(transaction, request.plan)
         planned = await lock.plan(transaction, request.plan)
@@ -147,7 +151,7 @@ class Looking:
 
 
 def _check(request: Plan) -> None:
-    """Refuse what belongs to a chart without one, and to manifests without any."""
+    """Refuse fields of a chart in a request without one, and fields of manifests in a request without manifests."""
     checks = check.Checks()
     if request.chart and request.files:
         checks.refuse("files", "are given beside a chart; give one of both")

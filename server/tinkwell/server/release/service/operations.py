@@ -1,4 +1,4 @@
-"""Releases: begun, carried out, cancelled, read."""
+"""Releases: begun, carried out, cancelled and read."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ MAX_PATH_BYTES = 2_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeOfPlan:
-    """A node with its steps in order, and the paths of the nodes that it comes after; see `prerequisite`."""
+    """A node with its steps in order, and the paths of the nodes that it waits for; see `prerequisite`."""
 
     node: Node
     steps: Sequence[Step]
@@ -48,10 +48,11 @@ class NodeOfPlan:
 
 
 class ReleaseService:
-    """What can be done to releases. Whatever takes an id or a name raises `errors.InvalidField` and `errors.NotFound`.
+    """The operations on releases.
 
-    Whoever names an operation or its release finds it ended if it is past its deadline or cancelled, and nobody alive
-    holds it.
+    Methods that take an id or a name raise `errors.InvalidField` and `errors.NotFound` for it. A call that names an
+    operation or its release first ends the operation if it is past its deadline or cancelled and no live lease holds
+    it.
     """
 
     def __init__(self, database: Database, secrets: SecretService, registry: Registry[Function] | None = None) -> None:
@@ -69,9 +70,9 @@ class ReleaseService:
         self.work = WorkReader(database, documents)
 
     async def cancel(self, operation_id: str, *, now: bool, reason: str, actor: str) -> Operation:
-        """Ask for the end of an operation, and return it; one that nobody alive holds ends at once.
+        """Request the end of an operation, and return it. An operation without a live lease ends at once.
 
-        `now` leaves what runs no time. One that has ended stays as it is.
+        With `now`, running steps get no time to finish. An operation that has ended stays unchanged.
         """
         operation_id = parse.parse_uuid("operation_id", operation_id)
         reason = requests.parse_reason("reason", reason)
@@ -96,7 +97,7 @@ class ReleaseService:
         return (await self._database.write(work, actor=actor)).value
 
     async def get(self, *, release_id: str, namespace: str, name: str, actor: str) -> Release:
-        """Return a release by its id, also one that was uninstalled, or by its namespace and name."""
+        """Return a release by its id, even if it was uninstalled, or by its namespace and name."""
         if not release_id:
             return await self._named(namespace, name, actor=actor)
         release_id = parse.parse_uuid("id", release_id)
@@ -120,9 +121,9 @@ class ReleaseService:
     async def get_revision(
         self, namespace: str, name: str, number: int, *, with_all_values: bool = False, actor: str
     ) -> Revision:
-        """Return a revision with its documents; 0 means the last that was deployed, or the newest where none was.
+        """Return a revision with its documents. 0 means the last that was deployed, or the newest if none was.
 
-        Raises `errors.SecretsDisabled` where all values are asked for, and cannot be known without a key.
+        Raises `errors.SecretsDisabled` if all values are requested and cannot be computed without a key.
         """
         parse.parse_int_range("revision", number, low=0, high=requests.MAX_REVISION)
         release = await self._named(namespace, name, actor=actor)
@@ -136,7 +137,7 @@ class ReleaseService:
         return dataclasses.replace(found, all_values=values)
 
     async def get_operation(self, operation_id: str, *, actor: str) -> Operation:
-        """Return an operation with what it came to."""
+        """Return an operation with its result."""
         found = await self._operation(parse.parse_uuid("id", operation_id), actor=actor)
         return dataclasses.replace(found, result=await queries.result(self._database.fetch, found.id))
 
@@ -162,13 +163,13 @@ class ReleaseService:
                 yield NodeOfPlan(node, steps, after.get(node.path, ()))
 
     async def list_lifecycle(self, operation_id: str, *, actor: str) -> list[LifecycleRun]:
-        """Return what an operation emitted, in the order in which it did."""
+        """Return the lifecycle events that an operation emitted, in order."""
         operation_id = parse.parse_uuid("operation_id", operation_id)
         await self._operation(operation_id, actor=actor)
         return await lifecycle.list_runs(self._database.fetch, operation_id)
 
     async def list_resources(self, namespace: str, name: str, *, actor: str) -> AsyncGenerator[Resource, None]:
-        """Yield the resources of a release as they were seen last, by path."""
+        """Yield the resources of a release by path, in the state in which they were last observed."""
         release = await self._named(namespace, name, actor=actor)
         async with (
             self._database.snapshot() as connection,
@@ -180,7 +181,7 @@ class ReleaseService:
     async def explain(
         self, namespace: str, name: str, *, path: str, operation_id: str, with_values: bool, actor: str
     ) -> Explanation:
-        """Say why the nodes of an operation, of the newest if none is given, are as they are, or where values are from.
+        """Explain the nodes of an operation, or of the newest if none is given, or the origins of values.
 
         Raises `errors.InvalidField` for a path that names nothing, and `errors.SecretsDisabled`.
         """
@@ -197,7 +198,7 @@ class ReleaseService:
     async def list_unfinished(
         self, namespaces: Sequence[str], *, actor: str
     ) -> AsyncGenerator[UnfinishedOperation, None]:
-        """Yield the operations of some namespaces, of all if none is given, that have not ended, oldest first."""
+        """Yield the operations that have not ended, oldest first, of some namespaces, or of all if none is given."""
         checks = check.Checks()
         if len(namespaces) > MAX_NAMESPACES:
             checks.refuse("namespaces", f"there are {len(namespaces):,}; at most {MAX_NAMESPACES} may be")
@@ -230,7 +231,7 @@ class ReleaseService:
 
 
 def _may_be_due(operation: Operation) -> bool:
-    """Return whether an operation is to be ended if nobody alive holds it."""
-    # There is time left only to what has not ended.
+    """Return whether an operation has to end if no live lease holds it."""
+    # Only an operation that has not ended has time left.
     left = operation.remaining_seconds
     return left is not None and (left <= 0 or operation.is_cancel_requested)

@@ -1,6 +1,6 @@
-"""The output of steps: appended as it comes, and watched in the order in which it came.
+"""The output of steps: appended as it is produced, and watched in the order in which it arrived.
 
-The nodes of an operation are worked on side by side, so their output is mixed; each line says whose it is.
+The nodes of an operation run concurrently, so their output is mixed. Each line names its node.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from tinkwell.server.workflow.service import output as lines_of
 
 
 class StepLogs:
-    """AppendLogs and WatchLogs."""
+    """Implements AppendLogs and WatchLogs."""
 
     def __init__(
         self, database: Database, expiry: ending.Expiry, *, poll_seconds: float = follower.POLL_SECONDS
@@ -29,23 +29,23 @@ class StepLogs:
         self._followers = follower.Followers(poll_seconds=poll_seconds)
 
     def close(self) -> None:
-        """End every watcher that waits for more; it may go on at another server."""
+        """End all watchers that wait for more lines. Their clients may go on at another server."""
         self._followers.close()
 
     @property
     def watcher_count(self) -> int:
-        """The number of watchers at this moment."""
+        """The number of watchers now."""
         return self._followers.count
 
     @staticmethod
     def check_count(count: int) -> None:
-        """Refuse more lines than may come at once, before any is looked at; raises `errors.InvalidField`."""
+        """Refuse more lines than one call may send, before any is checked. Raises `errors.InvalidField`."""
         lines_of.check_lines(count)
 
     async def append(self, operation_id: str, lines: Sequence[NewStepLine], *, actor: str) -> None:
-        """Add lines to the output of an operation's steps; one that is there is left as it is, unless it is open.
+        """Add lines to the output of an operation's steps. A line that exists stays unchanged, unless it is open.
 
-        Raises `errors.InvalidField`, and `errors.NotFound` for the operation or for a step that is not one of its.
+        Raises `errors.InvalidField`, and `errors.NotFound` for the operation or for a step that does not belong to it.
         """
         operation_id = parse.parse_uuid("operation_id", operation_id)
         parsed = lines_of.latest(_parse(lines), lambda line: (line.step_id, line.attempt, line.number))
@@ -65,10 +65,10 @@ class StepLogs:
     async def watch(
         self, operation_id: str, *, path: str, follow: bool, actor: str
     ) -> AsyncGenerator[Sequence[StepLine], None]:
-        """Yield the output of an operation in batches, that of one node if `path` is not empty.
+        """Yield the output of an operation in batches, or of one node if `path` is not empty.
 
-        With `follow`, go on until it has ended and all is sent. Raises `errors.InvalidField`, `errors.NotFound`, and
-        what `Followers.watch` does.
+        With `follow`, go on until the operation has ended and all of its output is sent. Raises `errors.InvalidField`,
+        `errors.NotFound`, and the errors of `Followers.watch`.
         """
         operation_id = parse.parse_uuid("operation_id", operation_id)
         path = parse.parse_text("path", path, max_bytes=plan.MAX_PATH_BYTES, allow_empty=True)

@@ -1,4 +1,4 @@
-"""Requests that begin an operation: checked in full before anything is looked up."""
+"""Requests that begin an operation. All fields are checked before any query."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,10 @@ MAX_REVISION = 2**31 - 1
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What every request has that begins an operation of a release. Options that are 0 stand for their defaults."""
+    """The fields of every request that begins an operation of a release.
+
+    Options that are 0 stand for their defaults.
+    """
 
     operation_id: str
     namespace: str
@@ -38,9 +41,9 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Apply(Request):
-    """Manifests to bring about, as files by name and text, with variables as JSON text, empty for none.
+    """Manifests to apply, as files by name and text, with variables as JSON text, empty for none.
 
-    `variable_files` are such texts by name, which may hold expressions. `secret_variables` names variables.
+    `variable_files` are such JSON texts by name, and may contain expressions. `secret_variables` names variables.
     """
 
     files: Sequence[tuple[str, str]]
@@ -52,14 +55,14 @@ class Apply(Request):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback(Request):
-    """A revision to bring about again; 0 means the last before the newest that was deployed."""
+    """A revision to restore; 0 means the last before the newest that was deployed."""
 
     revision: int
     description: str = ""
 
 
 def parse_apply(request: Apply, *, call: str = "APPLY") -> Asked:
-    """Check an Apply, or another call of the same fields, its manifests included; raises `errors.InvalidField`."""
+    """Check an Apply, or another call with the same fields, including its manifests. Raises `errors.InvalidField`."""
     checks = check.Checks()
     checks.take(parse_short_text, "description", request.description)
     files: document.JsonObject = {}
@@ -105,18 +108,21 @@ def parse_resume(request: Request) -> Asked:
 
 
 def parse_reason(field: str, text: str) -> str:
-    """Check why something is asked for; raises `errors.InvalidField`."""
+    """Check the reason of a request. Raises `errors.InvalidField`."""
     return parse_short_text(field, text)
 
 
 def _literals(manifest: Manifest) -> frozenset[str]:
-    """Return the secrets that stand in manifests as they were written."""
+    """Return the secrets that are written literally in manifests."""
     written = manifest.as_json()
     return secret_document.texts_at("", written, places.of_written(written).secret)
 
 
 def without(asked: Asked, texts: frozenset[str]) -> Asked:
-    """Return a request without secrets in what is shown of it; raises `errors.InvalidField` for one in a name."""
+    """Return a request without secrets in the fields that are shown.
+
+    Raises `errors.InvalidField` for a secret in a name.
+    """
     if not texts:
         return asked
     masker = Masker(texts)
@@ -129,12 +135,12 @@ def without(asked: Asked, texts: frozenset[str]) -> Asked:
 
 
 def write_call(call: str, **more: object) -> str:
-    """Write what tells a request from any other one of its release."""
+    """Write the text that distinguishes a request from other requests about its release."""
     return document.dump_json({"call": call, **more})
 
 
 def parse_asked(checks: check.Checks, request: Request, call: str, **more: object) -> Asked:
-    """Check what every request has, and finish the checks; `more` is what this one has besides."""
+    """Check the fields that every request has, and finish the checks. `more` are this request's further fields."""
     asked = Asked(
         operation_id=checks.take(parse.parse_uuid, "operation_id", request.operation_id),
         namespace=checks.take(names.parse_namespace, "namespace", request.namespace),
@@ -182,7 +188,7 @@ def _check_names(checks: check.Checks, field: str, files: Sequence[tuple[str, st
 
 
 def _variable_files(checks: check.Checks, request: Apply) -> list[document.JsonValue]:
-    """Read files of variables, which count as variables do."""
+    """Read files of variables. They count towards the limit of variables."""
     _check_names(checks, "variable_files", request.variable_files)
     size = sum(len(text.encode()) for _, text in (("", request.variables), *request.variable_files))
     if size > MAX_VARIABLES_BYTES:
@@ -194,7 +200,7 @@ def _variable_files(checks: check.Checks, request: Apply) -> list[document.JsonV
 
 
 def _variables(checks: check.Checks, field: str, text: str) -> document.JsonObject:
-    """Read variables; those that are wrong are noted, and told of when the checks finish."""
+    """Read variables. Wrong ones are noted in the checks."""
     try:
         return document.parse_json_object(field, text, max_bytes=MAX_VARIABLES_BYTES)
     except errors.InvalidField as error:
@@ -203,7 +209,7 @@ def _variables(checks: check.Checks, field: str, text: str) -> document.JsonObje
 
 
 def parse_release(namespace: str, name: str) -> tuple[str, str]:
-    """Check which release a request is about; raises `errors.InvalidField`."""
+    """Check the namespace and name of a release. Raises `errors.InvalidField`."""
     checks = check.Checks()
     namespace = checks.take(names.parse_namespace, "namespace", namespace)
     name = checks.take(names.parse_name, "name", name)
@@ -212,7 +218,7 @@ def parse_release(namespace: str, name: str) -> tuple[str, str]:
 
 
 def title(namespace: str, name: str) -> str:
-    """Return a release as messages call it."""
+    """Return the name of a release in the form that messages use."""
     return name if namespace == names.DEFAULT_NAMESPACE else f"{namespace}/{name}"
 
 

@@ -1,6 +1,6 @@
 """Writes what the rules have decided about an operation, in their order, which is the order of the events.
 
-Times are the database's, taken when a change is written.
+Times are the database's at the moment a change is written.
 """
 
 import dataclasses
@@ -27,9 +27,9 @@ _WRITE_RELEASE = """
                  LEFT JOIN chart c ON c.id = v.chart_id)
      WHERE id = $1::text::uuid
 """
-# By itself, so that the end of a release and its deletion are two events.
+# A statement of its own, so that the end of a release and its deletion are two events.
 _DELETE_RELEASE = "UPDATE release SET deleted_at = clock_timestamp() WHERE id = $1::text::uuid"
-# The documents are those of the submission, or else those of the revision that is brought about again.
+# Takes the documents of the submission, or else those of the revision that is restored.
 _ADD_REVISION = """
     INSERT INTO release_revision (release_id, revision, source, manifest, late, plan, rollback_of, operation_id,
                                   description, chart_id)
@@ -93,7 +93,7 @@ MOVE_STEP = """
            finished_at = CASE WHEN $7 THEN clock_timestamp() END
      WHERE id = $1::text::uuid
 """
-# What is not given stays, and an empty document is none.
+# A document that is not given stays unchanged, and an empty one is deleted.
 _STORE_RESOURCE = """
     INSERT INTO release_resource AS e (release_id, path, type, revision, image_id, init, config, state, status, owned)
     SELECT o.release_id, $2, $3, coalesce($4, 0), coalesce($5, ''), nullif($6, '')::json, nullif($7, '')::json,
@@ -114,7 +114,7 @@ _STORE_RESULT = "UPDATE operation SET result = $2::text::json WHERE id = $1::tex
 _STORE_PLAN = "UPDATE operation SET plan = $2::text::json WHERE id = $1::text::uuid"
 
 Statement: TypeAlias = tuple[str, tuple[object, ...]]
-# Changes that are always written, and by one statement.
+# Changes that are always written, each by one statement.
 OneStatement: TypeAlias = (
     change.AddRevision
     | change.MoveRevision
@@ -133,10 +133,11 @@ OneStatement: TypeAlias = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
-    """What a submission brings: JSON texts. `manifest` and `late` are None where a former revision has them.
+    """The documents of a submission, as JSON texts.
 
-    So is `source` where it is the operation's, or the former revision's, as it is stored. `plan` is what the operation
-    walks, and `installation` the part of it that its revision keeps.
+    `manifest` and `late` are None if a former revision has them. `source` is None if the operation, or the former
+    revision, has it stored. `plan` is the plan that the operation carries out, and `installation` the part of it that
+    its revision keeps.
     """
 
     source: str | None = None
@@ -148,9 +149,9 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """Changes of an operation, in their order, and what they do not say.
+    """The changes of an operation, in order, and further values for them.
 
-    What is taken is held under the lease of this id. A `cancel_reason` of None leaves what is stored.
+    An operation that is acquired is held under the lease `lease_id`. A `cancel_reason` of None leaves the stored one.
     """
 
     operation_id: str
@@ -161,7 +162,7 @@ class Move:
 
 
 async def write(transaction: Transaction, move: Move) -> None:
-    """Write the changes; those of one kind that follow each other go to the database in one go."""
+    """Write the changes. Consecutive changes of one kind go to the database in one call."""
     if move.documents is not None and move.changes:
         await transaction.fetch(_STORE_PLAN, move.operation_id, move.documents.plan)
     statements = itertools.chain.from_iterable(_statements(move, each) for each in move.changes)
@@ -170,9 +171,10 @@ async def write(transaction: Transaction, move: Move) -> None:
 
 
 def _statements(move: Move, found: change.Change) -> Iterator[Statement]:
-    """Iterate over the statements that write a change, with their values.
+    """Yield the statements that write a change, with their values.
 
-    A hold is written with its operation where that is written as well, so that the last event tells its last version.
+    If a hold and its operation are both written, one statement writes both, so that the last event has the last
+    version.
     """
     match found:
         case change.WriteRelease():
@@ -185,7 +187,8 @@ def _statements(move: Move, found: change.Change) -> Iterator[Statement]:
             if not any(isinstance(each, change.WriteOperation) for each in move.changes):
                 yield _TAKE_HOLD, (move.operation_id, move.lease_id)
         case change.LetGo() | change.HearSecrets():
-            # An operation that ends is let go; nothing else lets one go. What is secret is sealed before.
+            # The end of an operation releases it, and nothing else does. Secrets are sealed before the changes are
+            # written.
             pass
         case _:
             yield _statement(move, found)

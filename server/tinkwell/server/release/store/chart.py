@@ -11,7 +11,7 @@ from tinkwell.core.release import record
 from tinkwell.server.database.database import Fetch, Transaction
 
 _LISTED_ROWS = 500
-# Who uses a chart says so, unless somebody has just done it: then the row is not written, and nobody waits for it.
+# A use of a chart is written to its row at most once in this time, so that few transactions wait for the row.
 _USE_SECONDS = 3_600.0
 
 _CHART = """
@@ -32,7 +32,7 @@ USE = """
     UPDATE chart SET used_at = clock_timestamp()
      WHERE digest = $1 AND used_at < clock_timestamp() - make_interval(secs => $2)
 """
-# Where many are at a time, one who asks for a chart must not wait for this, nor this for him.
+# SKIP LOCKED lets this query and the callers that use a chart proceed without waiting for each other.
 FORGET = """
     DELETE FROM chart
      WHERE id IN (SELECT c.id FROM chart c
@@ -60,7 +60,7 @@ ARCHIVE_OF_REVISION = sqlalchemy.text("""
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NewChart:
-    """A chart that is to be stored; `metadata` is JSON text."""
+    """A chart to store. `metadata` is JSON text."""
 
     digest: str
     name: str
@@ -72,55 +72,55 @@ class NewChart:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Archive:
-    """The archive of a chart, and the id of this."""
+    """The archive of a chart, and the chart's id."""
 
     id: str
     data: bytes = dataclasses.field(repr=False)
 
 
 async def insert(transaction: Transaction, new: NewChart) -> bool:
-    """Store a chart; False where it is there already."""
+    """Store a chart. Return False if it exists."""
     values = (new.digest, new.name, new.chart_version, new.metadata, list(new.warnings), new.archive, len(new.archive))
     return bool(await transaction.fetch(_INSERT, *values))
 
 
 async def use(fetch: Fetch, digest: str) -> None:
-    """Keep a chart from being forgotten for some time."""
+    """Record the use of a chart, which protects it from being forgotten for some time."""
     await fetch(USE, digest, _USE_SECONDS)
 
 
 async def find(fetch: Fetch, digest: str) -> record.Chart | None:
-    """Return the chart of a digest with its metadata; None if there is none."""
+    """Return the chart with a digest, including its metadata, or None if there is none."""
     found = await fetch(FIND, digest)
     return _chart(found[0]) if found else None
 
 
 async def archive(fetch: Fetch, digest: str) -> Archive | None:
-    """Return the archive of a chart; None if there is none."""
+    """Return the archive of a chart, or None if there is none."""
     found = await fetch(ARCHIVE, digest)
     return Archive(found[0]["id"], found[0]["archive"]) if found else None
 
 
 async def archive_of_operation(connection: AsyncConnection, operation_id: str) -> bytes | None:
-    """Return the archive of the chart that an operation brings about; None where it is about none."""
+    """Return the archive of an operation's chart, or None if it has none."""
     return (await connection.execute(ARCHIVE_OF_OPERATION, {"operation_id": operation_id})).scalar_one_or_none()
 
 
 async def archive_of_revision(connection: AsyncConnection, release_id: str, revision: int) -> bytes | None:
-    """Return the archive of a revision's chart; None where it has none."""
+    """Return the archive of a revision's chart, or None if it has none."""
     values = {"release_id": release_id, "revision": revision}
     return (await connection.execute(ARCHIVE_OF_REVISION, values)).scalar_one_or_none()
 
 
 async def list_charts(connection: AsyncConnection, name: str) -> AsyncGenerator[record.Chart, None]:
-    """Yield the charts of a name, or all, without their metadata, by name, those of a name newest first."""
+    """Yield the charts with a name, or all, without their metadata, sorted by name and then newest first."""
     async with connection.stream(_LIST, {"name": name}) as rows:
         async for found in rows.mappings():
             yield _chart(found)
 
 
 async def forget(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
-    """Forget some of the charts that nothing names, and that nobody has used for so long."""
+    """Delete some of the charts that nothing refers to and that were not used for this long."""
     await fetch(FORGET, age_seconds, limit)
 
 

@@ -1,12 +1,12 @@
-"""The documents of a release as they are stored, for what is secret in them to be sealed and opened."""
+"""The documents of a release as they are stored, read and written for sealing and opening."""
 
 import json
 from collections.abc import Mapping, Sequence
 
 from tinkwell.server.database.database import Fetch, Transaction
 
-# Whether anything is sealed of an operation `o`, of the plan that it applies, and its release `r`, of the revision that
-# it brings about, of the deployed one, or of the newest.
+# Whether anything is sealed of an operation `o`, of the plan that it applies, of its release `r`, or of one of these
+# revisions: the operation's, the deployed one, and the newest.
 HAS_SECRETS = """
     EXISTS (SELECT FROM (VALUES ('operation', o.id::text), ('operation', o.plan_of::text), ('release', r.id::text),
                                 ('release_revision', concat(r.id, '/', r.revision)),
@@ -56,31 +56,31 @@ OF_RESOURCE = ("init", "config", "state")
 
 
 async def source(fetch: Fetch, operation_id: str) -> str | None:
-    """Return the source of an operation; None where it has none of its own."""
+    """Return the source of an operation, or None if it has none of its own."""
     found = await fetch(SOURCE, operation_id)
     return found[0]["source"] if found else None
 
 
 async def revision(fetch: Fetch, release_id: str, number: int) -> Mapping[str, str]:
-    """Return the documents of a revision by their names; nothing where there is no such revision."""
+    """Return the documents of a revision by name, or nothing if there is no such revision."""
     found = await fetch(REVISION, release_id, number)
     return dict(found[0]) if found else {}
 
 
 async def revision_source(fetch: Fetch, release_id: str, number: int) -> str | None:
-    """Return the source of a revision; None where there is no such revision."""
+    """Return the source of a revision, or None if there is no such revision."""
     found = await fetch(REVISION_SOURCE, release_id, number)
     return found[0]["source"] if found else None
 
 
 async def resources(fetch: Fetch, release_id: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the documents of a release's resources, by path and name; what there is none of is left out."""
+    """Return the documents of a release's resources, by path and name. Missing documents are left out."""
     rows = await fetch(RESOURCES, release_id)
     return {row["path"]: {name: row[name] for name in OF_RESOURCE if row[name] is not None} for row in rows}
 
 
 async def args(fetch: Fetch, operation_id: str) -> Mapping[str, Sequence[str | None]]:
-    """Return the arguments of an operation's steps that have some, by the ids of the steps."""
+    """Return the arguments of an operation's steps, by step id. Steps without arguments are left out."""
     return {row["id"]: row["args"] for row in await fetch(ARGS, operation_id)}
 
 
@@ -96,7 +96,7 @@ async def write_source(transaction: Transaction, operation_id: str, text: str) -
 
 
 async def write_revision(transaction: Transaction, release_id: str, number: int, texts: Mapping[str, str]) -> None:
-    """Replace documents of a revision, given by their names."""
+    """Replace documents of a revision, given by name."""
     await transaction.fetch(_WRITE_REVISION, release_id, number, *map(texts.get, OF_REVISION))
 
 
@@ -107,5 +107,5 @@ async def write_resources(transaction: Transaction, release_id: str, texts: Mapp
 
 
 async def write_args(transaction: Transaction, args_of: Mapping[str, Sequence[str | None]]) -> None:
-    """Replace the arguments of steps, given by the ids of these."""
+    """Replace the arguments of steps, given by step id."""
     await transaction.execute_each(_WRITE_ARGS, [(step_id, list(found)) for step_id, found in args_of.items()])

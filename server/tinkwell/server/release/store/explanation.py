@@ -1,4 +1,4 @@
-"""What an operation is explained by, beside itself: its plan, who could take it, and how long its calls may take."""
+"""Reads what explains an operation: its plan, the provisioners that could take it, and the limits of its calls."""
 
 import datetime
 import json
@@ -17,7 +17,7 @@ SITUATION = """
      WHERE o.id = $1::text::uuid
 """
 ALIVE = "SELECT owner, engine FROM lease WHERE expires_at > clock_timestamp() ORDER BY owner LIMIT $1"
-# Only what says how often and how long; a manifest may be large, and is read once.
+# Reads only the numbers of attempts and the timeouts, because a manifest may be large.
 LIMITS = """
     SELECT given.path, coalesce(CAST(m.value -> 'retries' AS text), 'null') AS retries,
            coalesce(CAST(m.value -> 'timeouts' AS text), '{}') AS timeouts,
@@ -34,7 +34,7 @@ LIMITS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """The database's time, the plan as JSON text, empty for none, and provisioners."""
+    """The database's time, the plan as JSON text, empty for none, and the provisioners."""
 
     now: datetime.datetime
     plan: str
@@ -44,7 +44,7 @@ class Situation:
 
 
 async def situation(fetch: Fetch, operation_id: str) -> Situation | None:
-    """Return what there is beside an operation; None if there is no such operation."""
+    """Return the situation of an operation, or None if there is no such operation."""
     found = await fetch(SITUATION, operation_id)
     if not found:
         return None
@@ -60,7 +60,7 @@ async def situation(fetch: Fetch, operation_id: str) -> Situation | None:
 async def limits(
     fetch: Fetch, operation_id: str, paths: Sequence[str]
 ) -> Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return what manifest and image say of the attempts and timeouts of resources, as JSON objects, by path."""
+    """Return the attempts and timeouts that manifest and image set for resources, as JSON objects, by path."""
     rows = await fetch(LIMITS, operation_id, list(paths)) if paths else []
     return {
         row["path"]: (

@@ -1,4 +1,4 @@
-"""Whose documents have lost what was sealed of them, by name."""
+"""The owners of documents that have lost sealed values, by name."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ RELEASES = """
       FROM release WHERE id = ANY ($1::text[]::uuid[])
      ORDER BY namespace, name, created_at
 """
-# Nothing begins on a release that is locked.
+# No operation begins on a release that is locked.
 LOCK = "SELECT id FROM release WHERE id = ANY ($1::text[]::uuid[]) ORDER BY id FOR NO KEY UPDATE"
 UNFINISHED = """
     SELECT CAST(id AS text) AS id, CAST(release_id AS text) AS release_id
@@ -28,7 +28,7 @@ _DROP_PLANS = "DELETE FROM operation WHERE id = ANY ($1::text[]::uuid[]) AND kin
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwningRelease:
-    """A release by its name; one of the same name may have been uninstalled before."""
+    """A release by its name. An uninstalled release may have had the same name."""
 
     id: str
     namespace: str
@@ -37,7 +37,7 @@ class OwningRelease:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwningOperation:
-    """An operation, and the release that it is about."""
+    """An operation and its release."""
 
     id: str
     release_id: str
@@ -46,12 +46,12 @@ class OwningOperation:
 
 
 async def operations(fetch: Fetch, ids: Sequence[str]) -> Mapping[str, OwningOperation]:
-    """Return operations by their ids."""
+    """Return operations by id."""
     return {row["id"]: OwningOperation(**row) for row in await fetch(OPERATIONS, list(ids))}
 
 
 async def releases(fetch: Fetch, ids: Sequence[str]) -> Mapping[str, OwningRelease]:
-    """Return releases by their ids, in the order of their names."""
+    """Return releases by id, in the order of their names."""
     return {row["id"]: OwningRelease(**row) for row in await fetch(RELEASES, list(ids))}
 
 
@@ -61,15 +61,15 @@ async def lock(transaction: Transaction, release_ids: Sequence[str]) -> None:
 
 
 async def unfinished(fetch: Fetch, release_ids: Sequence[str]) -> Mapping[str, str]:
-    """Return the ids of the operations of some releases that have not ended, each with that of its release."""
+    """Return the ids of the unfinished operations of some releases, each with the id of its release."""
     return {row["id"]: row["release_id"] for row in await fetch(UNFINISHED, list(release_ids))}
 
 
 async def drop_inits(transaction: Transaction, places: Sequence[tuple[str, str]]) -> None:
-    """Forget what images have answered to `init`, of resources by the ids of their releases and their paths."""
+    """Delete the answers of images to `init`, of resources given by the id of their release and their path."""
     await transaction.execute_each(_DROP_INIT, places)
 
 
 async def drop_plans(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Forget those of some operations that are plans."""
+    """Delete those of the operations that are plans."""
     await transaction.fetch(_DROP_PLANS, list(ids))

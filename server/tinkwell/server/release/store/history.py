@@ -1,15 +1,16 @@
-"""What is no longer kept of releases: old revisions with their operations, and releases that are of no use any more."""
+"""Deletes the history of releases that is not kept: old revisions with their operations, and old releases."""
 
 from tinkwell.server.database.database import Fetch, Transaction
 
-# Beside the newest ones that which is installed, that which is being, and those that resources were seen in last.
+# Besides the newest revisions, this keeps the installed one, the one being installed, and those that a resource was
+# last seen in.
 FORGET_REVISIONS = """
     DELETE FROM release_revision v
      WHERE v.release_id = $1::text::uuid AND v.state NOT IN ('DEPLOYED', 'PENDING')
        AND v.revision <= (SELECT latest_revision FROM release WHERE id = v.release_id) - $2
        AND NOT EXISTS (SELECT FROM release_resource e WHERE e.release_id = v.release_id AND e.revision = v.revision)
 """
-# Beside the newest ones those that have made a revision, and the one that a resumption goes on with.
+# Besides the newest operations, this keeps those that created a revision, and the one that a resumption continues.
 FORGET_OPERATIONS = """
     DELETE FROM operation o
      WHERE o.release_id = $1::text::uuid AND o.state NOT IN ('PENDING', 'RUNNING') AND o.kind NOT IN ('TEST', 'PLAN')
@@ -20,7 +21,7 @@ FORGET_OPERATIONS = """
                          WHERE release_id = $1::text::uuid AND plan IS NOT NULL AND kind NOT IN ('TEST', 'PLAN')
                          ORDER BY created_at DESC, id DESC LIMIT 1)
 """
-# Tests and plans count by themselves; a plan stays with the operation that applies it.
+# Tests and plans are counted by themselves. A plan is kept with the operation that applies it.
 FORGET_LOOKS = """
     DELETE FROM operation o
      WHERE o.release_id = $1::text::uuid AND o.state NOT IN ('PENDING', 'RUNNING') AND o.kind IN ('TEST', 'PLAN')
@@ -35,7 +36,7 @@ FORGET_RELEASES = """
                    WHERE deleted_at IS NOT NULL AND deleted_at < clock_timestamp() - make_interval(secs => $1)
                    ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
-# Each plan of such a release writes it, so that one which is being planned meanwhile is not old any more.
+# Each plan of such a release updates its row, so a release that is being planned is not old.
 FORGET_PLANNED = """
     DELETE FROM release
      WHERE id IN (SELECT r.id FROM release r
@@ -47,9 +48,9 @@ FORGET_PLANNED = """
 
 
 async def forget(transaction: Transaction, release_id: str, *, keep: int | None) -> None:
-    """Forget all but the newest revisions and operations of a release that is locked; what is needed stays as well.
+    """Delete all but the newest revisions and operations of a locked release, except those that are still needed.
 
-    With a `keep` of None only tests and plans are forgotten, of which always as many stay.
+    With a `keep` of None only tests and plans are deleted, down to a constant number.
     """
     await transaction.fetch(FORGET_LOOKS, release_id, KEPT_LOOKS)
     if keep is None:
@@ -59,6 +60,6 @@ async def forget(transaction: Transaction, release_id: str, *, keep: int | None)
 
 
 async def forget_releases(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
-    """Forget some of the releases that were uninstalled, or planned, so long ago, with all that belongs to them."""
+    """Delete some of the releases that were uninstalled, or only planned, this long ago, with all their rows."""
     await fetch(FORGET_RELEASES, age_seconds, limit)
     await fetch(FORGET_PLANNED, age_seconds, limit)

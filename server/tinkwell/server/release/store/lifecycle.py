@@ -1,4 +1,4 @@
-"""What was emitted in the life of releases: stored, and read in its order."""
+"""The lifecycle events that releases emitted: stored, and read in order."""
 
 import dataclasses
 import json
@@ -10,8 +10,8 @@ from tinkwell.core.release.lifecycle_event.run import HandlerRun, LifecycleRun, 
 from tinkwell.core.release.report import LifecycleReport
 from tinkwell.server.database.database import Fetch
 
-# What was told already, word for word, is left as it is, and so makes no event. The row of the operation is locked, so
-# nobody else draws the next ordinal.
+# An event that is stored already with the same content stays unchanged, and makes no event of the log. The row of the
+# operation is locked, so no other transaction takes the next ordinal.
 STORE = """
     INSERT INTO lifecycle AS e (operation_id, release_id, ordinal, event, chart, handlers, outcome, message, seconds)
     SELECT o.id, o.release_id,
@@ -33,13 +33,13 @@ LIST = """
 
 
 def values(told: LifecycleReport) -> tuple[object, ...]:
-    """Return the values that `STORE` takes behind the id of the operation."""
+    """Return the values of `STORE` that follow the id of the operation."""
     handlers = json.dumps([dataclasses.asdict(each) for each in told.handlers])
     return (told.event, told.chart, handlers, told.outcome, told.message, told.seconds)
 
 
 async def list_runs(fetch: Fetch, operation_id: str) -> list[LifecycleRun]:
-    """Return what an operation emitted, by ordinal."""
+    """Return the lifecycle events of an operation, by ordinal."""
     return [_run(found) for found in await fetch(LIST, operation_id)]
 
 

@@ -1,8 +1,9 @@
-"""What operations are judged by, read once nobody else changes it any more.
+"""Locks operations and releases, and reads the state that the rules decide on.
 
-Whoever moves an operation locks its row first, and then the row of its release where that changes, too. Who begins one
-locks the release alone, and finds an operation that has not ended without a lock. So no two ever wait for each other.
-The locks leave the rows' keys alone, so that output, which refers to them, need not wait. Time is the database's.
+Every transaction that moves an operation locks its row first, and then the row of its release if that changes, too. A
+transaction that begins an operation locks only the release, and reads the release's unfinished operation without a
+lock. So two transactions never deadlock. The locks leave the rows' keys alone, so that output, which refers to them,
+need not wait. Times are the database's.
 """
 
 import dataclasses
@@ -38,7 +39,7 @@ _COLUMNS = """
     o.cancel_grace_seconds,
     CAST(extract(epoch FROM o.deadline_at - clock_timestamp()) AS double precision) AS remaining_seconds
 """
-# A statement of its own, because it must see what was committed while the lock was waited for.
+# A second statement, because it must see what was committed while the first one waited for the lock.
 STATE = f"""
     SELECT {_COLUMNS}, o.cancel_reason, r.engine AS release_engine, r.revision AS deployed, r.latest_revision AS newest,
            o.source IS NOT NULL AS has_source,
@@ -59,12 +60,12 @@ _RELEASE = """
 RELEASE = f"{_RELEASE} WHERE id = $1::text::uuid FOR NO KEY UPDATE"
 FIND_BY_NAME = f"{_RELEASE} WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL"
 RELEASE_BY_NAME = f"{FIND_BY_NAME} FOR NO KEY UPDATE"
-# A statement of its own as well: a test or a plan is begun under the lock of its release, and leaves that as it is.
+# A second statement as well: a test or a plan begins under the lock of its release, but does not change its row.
 ACTIVE = """
     SELECT CAST(id AS text) AS id FROM operation WHERE release_id = $1::text::uuid AND state IN ('PENDING', 'RUNNING')
 """
 REVISION = "SELECT revision, state FROM release_revision WHERE release_id = $1::text::uuid AND revision = $2"
-# What had been brought about before the newest attempt.
+# The revision that was installed before the newest attempt.
 FORMER_REVISION = """
     SELECT v.revision, v.state FROM release r JOIN release_revision v ON v.release_id = r.id
      WHERE r.id = $1::text::uuid AND v.revision < r.latest_revision AND v.state IN ('DEPLOYED', 'SUPERSEDED')
@@ -75,7 +76,7 @@ PLANNED = f"""
      WHERE o.release_id = $1::text::uuid AND o.plan IS NOT NULL AND o.kind NOT IN ('TEST', 'PLAN')
      ORDER BY o.created_at DESC, o.id DESC LIMIT 1
 """  # noqa: S608
-# What has changed its release since a plan was made is after it: a release has one operation at a time.
+# A release has one operation at a time, so every operation that changed it after the plan is newer than the plan.
 PLAN = f"""
     SELECT {_COLUMNS},
            (SELECT CAST(n.id AS text) FROM operation n
@@ -105,12 +106,12 @@ UNFINISHED_STEPS = """
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
-    """An operation, which nobody else moves until the transaction ends if there is one.
+    """An operation, locked until the transaction ends if it exists.
 
-    `own` is the lease whose token was asked about, None where there is no such lease. `deployed` is the release's last
-    DEPLOYED revision, and `newest` the newest that it has, 0 for none. `has_source`: the operation has a source of its
-    own. `plan_of` is the plan that it applies, empty for none. `has_secrets`: something is sealed of it, of that, its
-    release, one of these revisions, or the one that it brings about.
+    `own` is the lease of the caller's token, None if there is no such lease. `deployed` is the release's last DEPLOYED
+    revision, and `newest` its newest one, 0 for none. `has_source`: the operation has a source of its own. `plan_of` is
+    the plan that it applies, empty for none. `has_secrets`: anything is sealed of the operation, that plan, its
+    release, these revisions, or the operation's revision.
     """
 
     operation: OperationRow
@@ -127,34 +128,34 @@ class Locked:
 
 
 async def lock(transaction: Transaction, operation_id: str, *, lease_token: int = 0) -> Locked | None:
-    """Lock an operation and return its state; None if there is none."""
+    """Lock an operation and return its state, or None if there is none."""
     await transaction.fetch(LOCK, operation_id)
     return await state(transaction.fetch, operation_id, lease_token=lease_token)
 
 
 async def state(fetch: Fetch, operation_id: str, *, lease_token: int) -> Locked | None:
-    """Return the same without a lock, as it is at this moment."""
+    """Return the same state without a lock."""
     found = await fetch(STATE, operation_id, lease_token)
     return _locked(found[0]) if found else None
 
 
 async def lock_release(transaction: Transaction, release_id: str) -> ReleaseRow:
-    """Lock the release of an operation that is locked."""
+    """Lock the release of a locked operation."""
     return _release((await transaction.fetch(RELEASE, release_id))[0])
 
 
 async def lock_named(transaction: Transaction, namespace: str, name: str) -> ReleaseRow | None:
-    """Lock the release of a name; None if there is none."""
+    """Lock the release with a name, or return None if there is none."""
     return await _named(transaction.fetch, RELEASE_BY_NAME, namespace, name)
 
 
 async def find_named(fetch: Fetch, namespace: str, name: str) -> ReleaseRow | None:
-    """Return the same without a lock, as it is at this moment."""
+    """Return the same release without a lock."""
     return await _named(fetch, FIND_BY_NAME, namespace, name)
 
 
 async def revision(transaction: Transaction, release_id: str, number: int) -> RevisionRow | None:
-    """Return a revision of a release; None if there is none, as of the number 0."""
+    """Return a revision of a release, or None if there is none, as for the number 0."""
     found = await transaction.fetch(REVISION, release_id, number)
     return RevisionRow(revision=number, state=RevisionState(found[0]["state"])) if found else None
 
@@ -172,7 +173,7 @@ async def planned(transaction: Transaction, release_id: str) -> OperationRow | N
 
 
 async def plan(transaction: Transaction, operation_id: str) -> PlannedRow | None:
-    """Return a plan that is to be applied, as it is at this moment; None where there is no such operation."""
+    """Return a plan that is to be applied, or None if there is no such operation."""
     found = await transaction.fetch(PLAN, operation_id)
     if not found:
         return None
@@ -183,7 +184,7 @@ async def plan(transaction: Transaction, operation_id: str) -> PlannedRow | None
 async def nodes(
     transaction: Transaction, operation_id: str, paths: Sequence[str]
 ) -> tuple[Mapping[str, NodeRow], Mapping[str, Sequence[StepRow]]]:
-    """Return the nodes of these paths, and the steps of each in order."""
+    """Return the nodes with these paths, and the steps of each in order."""
     found: dict[str, NodeRow] = {}
     steps: dict[str, list[StepRow]] = {}
     for each in await transaction.fetch(NODES, operation_id, list(paths)):
@@ -195,7 +196,7 @@ async def nodes(
 
 
 async def leftover(transaction: Transaction, locked: Locked) -> Leftover:
-    """Lock the release of an operation, and return what its end changes beside it."""
+    """Lock the release of an operation, and return the other rows that the end of the operation changes."""
     operation = locked.operation
     return Leftover(
         release=await lock_release(transaction, locked.release_id),

@@ -1,4 +1,4 @@
-"""The output of steps, line by line, in the order in which it was added to its operation."""
+"""The output of steps, line by line, in the order in which it was added to an operation."""
 
 import dataclasses
 from collections.abc import Collection, Sequence
@@ -25,8 +25,8 @@ _APPEND = """
      WHERE known.is_open
 """
 _EXISTS = "SELECT id FROM operation WHERE id = $1::text::uuid"
-# Once it is over, no more lines come. What is past its deadline or cancelled, and has no owner, is to be ended by
-# whoever sees it.
+# After its end an operation gets no more lines. An operation without an owner that is past its deadline or cancelled
+# has to be ended by the caller that sees it.
 STATE = """
     SELECT o.state NOT IN ('PENDING', 'RUNNING') AS is_over,
            (o.deadline_at <= clock_timestamp() OR o.cancel_requested_at IS NOT NULL)
@@ -45,7 +45,7 @@ PAGE = """
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Page:
-    """Lines in their order, and whether the operation was over when they were read, or is due to be ended."""
+    """Lines in order, and whether the operation was over when they were read, or is due to be ended."""
 
     lines: Sequence[StepLine]
     is_over: bool
@@ -53,28 +53,28 @@ class Page:
 
 
 async def lock_operation(transaction: Transaction, operation_id: str) -> bool:
-    """Let nobody else add output until the transaction ends; False where there is no such operation."""
+    """Lock the output of an operation until the transaction ends. Return False if there is no such operation."""
     return bool(await transaction.fetch(lock.LOCK, operation_id))
 
 
 async def find_missing(transaction: Transaction, operation_id: str, step_ids: Collection[str]) -> str | None:
-    """Return the first of the ids that is no step of the operation."""
+    """Return the first of the ids that is not a step of the operation."""
     found = {row["id"] for row in await transaction.fetch(_BELONGING, operation_id, sorted(step_ids))}
     return min(set(step_ids) - found, default=None)
 
 
 async def append(transaction: Transaction, operation_id: str, lines: Sequence[NewStepLine]) -> None:
-    """Add lines, each of which comes once, to an operation that is locked; one that is there is left as it is.
+    """Add lines, each given once, to a locked operation. A line that exists stays unchanged, unless it is open.
 
-    One that was open is replaced, and comes after all others, as if it were new: so whoever reads on sees it.
+    An open line is replaced, and moves to the end like a new line, so that every watcher reads it again.
     """
     names = ("step_id", "attempt", "number", "stream", "text", "is_open")
     await transaction.fetch(_APPEND, operation_id, *([getattr(line, name) for line in lines] for name in names))
 
 
 async def page(fetch: Fetch, operation_id: str, *, path: str, after: int, limit: int) -> Page:
-    """Return the lines of an operation that follow the place `after`, those of one path if that is not empty."""
-    # The state first: what comes in later than it was read is read below, or by the next page.
+    """Return the lines of an operation that follow the place `after`, or only those of one path if it is not empty."""
+    # The state is read first: lines that are added after it are read below, or by the next page.
     found = await fetch(STATE, operation_id)
     rows = await fetch(PAGE, operation_id, after, path, limit)
     lines = [StepLine(**dict(row) | {"stream": LogStream(row["stream"])}) for row in rows]

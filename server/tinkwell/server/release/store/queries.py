@@ -1,4 +1,4 @@
-"""Releases, their revisions and resources, and their operations, as they are read. `change` writes them."""
+"""Reads releases, their revisions, resources and operations. `change` writes them."""
 
 import datetime
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -14,7 +14,7 @@ from tinkwell.server.database import offload
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.release.store import row
 
-# Rows with documents may have megabytes each, so few of them are in memory at a time.
+# A row with documents may have several megabytes, so few rows are in memory at a time.
 _CURSOR_ROWS = 4
 _LISTED_ROWS = 500
 
@@ -23,7 +23,7 @@ BY_ID = f"SELECT {row.RELEASE} FROM release r WHERE r.id = $1::text::uuid"  # no
 BY_NAME = f"SELECT {row.RELEASE} FROM release r WHERE {_BY_NAME}"  # noqa: S608
 RESULT = "SELECT CAST(result AS text) AS result FROM operation WHERE id = $1::text::uuid"
 OPERATION = f"SELECT {row.OPERATION} {row.FROM_OPERATION} WHERE o.id = $1::text::uuid"
-# An operation that is due: nobody alive holds it, and its deadline is past, or it was cancelled.
+# An operation that is due: no live lease holds it, and its deadline is past or it was cancelled.
 _IS_DUE = """
     o.state IN ('PENDING', 'RUNNING') AND (o.deadline_at <= clock_timestamp() OR o.cancel_requested_at IS NOT NULL)
     AND NOT EXISTS (SELECT FROM lease h WHERE h.id = o.lease_id AND h.expires_at > clock_timestamp())
@@ -38,7 +38,7 @@ DUE_BY_ID = f"""
 DUE = f"""
     SELECT CAST(o.id AS text) AS id FROM operation o WHERE {_IS_DUE} ORDER BY o.created_at, o.id LIMIT $1
 """  # noqa: S608
-# The last that was deployed, or the newest one where none was.
+# The last revision that was deployed, or the newest if none was.
 REVISION = f"""
     SELECT {row.REVISION}, {row.DOCUMENTS}
       FROM release r JOIN release_revision v ON v.release_id = r.id
@@ -77,7 +77,7 @@ _STEPS = sqlalchemy.text(f"""
     SELECT {row.STEP} FROM node n JOIN step s ON s.node_id = n.id WHERE n.operation_id = CAST(:operation_id AS uuid)
      ORDER BY n.ordinal, s.ordinal
 """)  # noqa: S608
-# With the gates and barriers that have no rows.
+# Includes the gates and barriers, which have no rows of their own.
 _PLANNED = sqlalchemy.text("""
     SELECT planned.node ->> 'path' AS path, planned.node ->> 'kind' AS kind,
            ARRAY(SELECT json_array_elements_text(planned.node -> 'after')) AS after,
@@ -112,13 +112,13 @@ LOST = sqlalchemy.text("""
 
 
 async def by_id(fetch: Fetch, release_id: str) -> record.Release | None:
-    """Return the release of an id, also one that was uninstalled."""
+    """Return the release with an id, even if it was uninstalled."""
     found = await fetch(BY_ID, release_id)
     return row.release(found[0]) if found else None
 
 
 async def by_name(fetch: Fetch, namespace: str, name: str) -> record.Release | None:
-    """Return the release of a name."""
+    """Return the release with a name."""
     found = await fetch(BY_NAME, namespace, name)
     return row.release(found[0]) if found else None
 
@@ -130,38 +130,38 @@ async def operation(fetch: Fetch, operation_id: str) -> record.Operation | None:
 
 
 async def result(fetch: Fetch, operation_id: str) -> str:
-    """Return what an operation came to, as JSON text; empty for nothing."""
+    """Return the result of an operation as JSON text, empty for none."""
     found = await fetch(RESULT, operation_id)
     return (found[0]["result"] or "") if found else ""
 
 
 async def revision(fetch: Fetch, namespace: str, name: str, number: int) -> record.Revision | None:
-    """Return a revision with its documents; 0 means the last that was deployed, or the newest where none was."""
+    """Return a revision with its documents. 0 means the last that was deployed, or the newest if none was."""
     found = await fetch(REVISION, namespace, name, number)
     return row.revision(found[0]) if found else None
 
 
 async def due_of_release(fetch: Fetch, namespace: str, name: str) -> str | None:
-    """Return the operation of a release that is past its deadline or cancelled, and held by nobody alive."""
+    """Return the due operation of a release: past its deadline or cancelled, without a live lease."""
     found = await fetch(DUE_OF_RELEASE, namespace, name)
     return str(found[0]["id"]) if found else None
 
 
 async def due_by_id(fetch: Fetch, release_id: str) -> str | None:
-    """Return the same of a release by its id."""
+    """Return the due operation of a release by the release's id."""
     found = await fetch(DUE_BY_ID, release_id)
     return str(found[0]["id"]) if found else None
 
 
 async def due(fetch: Fetch, *, limit: int) -> list[str]:
-    """Return operations that are past their deadline or cancelled, and held by nobody alive, the oldest first."""
+    """Return the due operations, oldest first."""
     return [found["id"] for found in await fetch(DUE, limit)]
 
 
 async def unfinished(
     fetch: Fetch, namespaces: Sequence[str], *, after: Place, limit: int
 ) -> tuple[list[record.UnfinishedOperation], Place | None]:
-    """Return a page of the operations that have not ended, oldest first, and where it ends; None at the end of them."""
+    """Return a page of the unfinished operations, oldest first, and where it ends, or None after the last page."""
     rows = await fetch(UNFINISHED, *after, list(namespaces), limit)
     page = [row.unfinished(found) for found in rows]
     return page, (rows[-1]["created_at"], rows[-1]["id"]) if len(rows) == limit else None
@@ -172,7 +172,7 @@ async def list_releases(
 ) -> AsyncGenerator[record.Release, None]:
     """Yield the releases of a namespace, or of all, in any of the states, or in all, by namespace and name.
 
-    Without states those that are PLANNED are left out unless they are to be included.
+    Without states, PLANNED releases are left out unless they are included explicitly.
     """
     values = {"namespace": namespace, "states": list(states), "include_planned": include_planned}
     async with connection.stream(_LIST, values) as rows:
@@ -205,12 +205,12 @@ async def list_nodes(connection: AsyncConnection, operation_id: str) -> list[Nod
 
 
 async def list_planned(connection: AsyncConnection, operation_id: str) -> list[PlanNode]:
-    """Return the nodes of an operation's plan in order, as far as it says after which others they come."""
+    """Return the nodes of an operation's plan in order. Only their prerequisites are read."""
     return await offload.each(_planned, (await connection.execute(_PLANNED, {"operation_id": operation_id})).mappings())
 
 
 async def list_resources(connection: AsyncConnection, release_id: str) -> AsyncGenerator[record.Resource, None]:
-    """Yield the resources of a release by their paths."""
+    """Yield the resources of a release by path."""
     async with connection.stream(_RESOURCES, {"release_id": release_id}) as rows:
         async for found in rows.mappings():
             yield row.resource(found)
@@ -222,10 +222,10 @@ def _planned(found: Mapping[Any, Any]) -> PlanNode:
 
 
 async def inherited(connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
-    """Return operations that are held under a lease."""
+    """Return the ids of operations that are held under a lease."""
     return list((await connection.execute(INHERITED, {"id": lease_id, "limit": limit})).scalars())
 
 
 async def lost(connection: AsyncConnection, *, limit: int) -> Sequence[str]:
-    """Return operations that are held under a lease that is over."""
+    """Return the ids of operations whose lease is over."""
     return list((await connection.execute(LOST, {"limit": limit})).scalars())

@@ -1,4 +1,4 @@
-"""Operations that are being asked for: each is one row, and moves its release, or makes it."""
+"""Operations that are being requested: each is one row, and changes its release or creates it."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ FIND = """
       FROM operation o JOIN release r ON r.id = o.release_id
      WHERE o.id = $1::text::uuid
 """
-# What an operation was begun on, and the revision whose values it has taken over.
+# The release that an operation was begun on, and the revision whose values it has taken over.
 FIND_FORMER = """
     SELECT CAST(release_id AS text) AS release_id, coalesce(CAST(request ->> 'former' AS integer), 0) AS former
       FROM operation WHERE id = $1::text::uuid
@@ -51,7 +51,7 @@ _INSERT = """
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NamedChart:
-    """A chart by its id in the database, and by what it is called."""
+    """A chart by its id in the database, with its name and version."""
 
     id: str
     name: str
@@ -60,11 +60,12 @@ class NamedChart:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request for an operation. `call` is JSON text that tells it from any other one of the same release.
+    """A request for an operation.
 
-    `source` is what is to be rendered, None for nothing. What stands at its JSON pointers `sensitive` is secret, and so
-    are the texts `secrets`. An empty `description` leaves the release's. `chart` is what is to be brought about, None
-    for manifests alone, and for what is stored. `plan_of` is the plan that is applied, empty for none.
+    `call` is JSON text that distinguishes it from other requests about the same release. `source` is what has to be
+    rendered, None for nothing. The values at its JSON pointers `sensitive` are secret, and so are the texts `secrets`.
+    An empty `description` leaves the release's. `chart` is None for manifests alone, and for what is stored. `plan_of`
+    is the plan that is applied, empty for none.
     """
 
     operation_id: str
@@ -83,14 +84,14 @@ class Asked:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Found:
-    """An operation with the id of a request: whether all but its source is the same, and that as it is stored."""
+    """An operation with the id of a request: whether all but its source is the same, and its source as it is stored."""
 
     is_same: bool
     source: str | None
 
 
 async def find(transaction: Transaction, asked: Asked) -> Found | None:
-    """Return the operation that has the id of a request, None if there is none."""
+    """Return the operation with the id of a request, or None if there is none."""
     values = (asked.namespace, asked.name, asked.call, row.dump_options(asked.options), asked.reason)
     found = await transaction.fetch(FIND, asked.operation_id, *values)
     return Found(found[0]["is_same"], found[0]["source"]) if found else None
@@ -98,21 +99,21 @@ async def find(transaction: Transaction, asked: Asked) -> Found | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Former:
-    """What an operation was begun on: a release, and its revision whose values it has taken over, 0 for none."""
+    """What an operation was begun on: a release, and the revision whose values it has taken over, 0 for none."""
 
     release_id: str
     former: int
 
 
 async def find_former(fetch: Fetch, operation_id: str) -> Former | None:
-    """Return what an operation was begun on; None if there is no such operation."""
+    """Return what an operation was begun on, or None if there is no such operation."""
     found = await fetch(FIND_FORMER, operation_id)
     return Former(found[0]["release_id"], found[0]["former"]) if found else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What was asked for by a plan. `chart` is as in `Asked`."""
+    """The request of a plan. `chart` is as in `Asked`."""
 
     namespace: str
     name: str
@@ -121,7 +122,7 @@ class Plan:
 
 
 async def find_plan(transaction: Transaction, operation_id: str) -> Plan | None:
-    """Return what a plan was asked for with beside source and options; None where there is no such operation."""
+    """Return the request of a plan without source and options, or None if there is no such operation."""
     found = await transaction.fetch(FIND_PLAN, operation_id)
     if not found:
         return None
@@ -135,20 +136,20 @@ async def find_plan(transaction: Transaction, operation_id: str) -> Plan | None:
 
 
 async def insert_release(transaction: Transaction, release_id: str, asked: Asked, begun: Begun) -> bool:
-    """Insert a release whose first operation is about to be inserted; False where the name is taken meanwhile."""
+    """Insert a release just before its first operation. Return False if the name was taken in the meantime."""
     shown = (asked.description, *_shown(asked))
     values = (release_id, asked.namespace, asked.name, asked.operation_id, *shown, begun.release_state)
     return bool(await transaction.fetch(_INSERT_RELEASE, *values))
 
 
 async def move_release(transaction: Transaction, release_id: str, asked: Asked, begun: Begun) -> None:
-    """Have a release that is locked be changed by an operation that is about to be inserted."""
+    """Update a locked release just before an operation that changes it is inserted."""
     values = (begun.release_state, asked.operation_id, asked.description, *_shown(asked))
     await transaction.fetch(_MOVE_RELEASE, release_id, *values)
 
 
 async def insert(transaction: Transaction, release_id: str, asked: Asked, begun: Begun, *, source: str | None) -> bool:
-    """Insert an operation, PENDING, with its source as it is to be stored; False where there is one of its id."""
+    """Insert a PENDING operation, with its source in the stored form. Return False if the id is taken."""
     found = await transaction.fetch(
         _INSERT,
         asked.operation_id,
@@ -169,5 +170,5 @@ async def insert(transaction: Transaction, release_id: str, asked: Asked, begun:
 
 
 def _shown(asked: Asked) -> tuple[str, str]:
-    """Return what a release shows of its chart as long as it has no revision."""
+    """Return the chart name and version that a release shows while it has no revision."""
     return (asked.chart.name, asked.chart.version) if asked.chart is not None else ("", "")

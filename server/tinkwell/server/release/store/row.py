@@ -28,7 +28,8 @@ from tinkwell.core.release.kinds import (
 from tinkwell.core.secret.mask import MASK
 
 _DEFAULTS = dataclasses.asdict(record.Options())
-# What a former release does not know. It is left out where it is the default, so that what is stored can be read by it.
+# Options that a former release of Tinkwell does not know. They are left out at their defaults, so that it can read the
+# rest.
 _CHART_OPTIONS = ("wait", "strict")
 
 RELEASE = """
@@ -102,7 +103,7 @@ def node(row: Mapping[Any, Any]) -> record.Node:
 
 
 def step(row: Mapping[Any, Any]) -> record.Step:
-    """Read a step from `STEP`; an argument that is sealed is masked."""
+    """Read a step from `STEP`. A sealed argument is masked."""
     args = None if row["args"] is None else tuple(MASK if arg is None else arg for arg in row["args"])
     return record.Step(**dict(row) | {"kind": StepKind(row["kind"]), "state": State(row["state"]), "args": args})
 
@@ -113,7 +114,7 @@ def resource(row: Mapping[Any, Any]) -> record.Resource:
 
 
 def unfinished(row: Mapping[Any, Any]) -> record.UnfinishedOperation:
-    """Read an operation that has not ended, of which a row has more."""
+    """Read an unfinished operation. The row may have further columns."""
     fields = dataclasses.fields(record.UnfinishedOperation)
     return record.UnfinishedOperation(
         **{field.name: row[field.name] for field in fields} | {"state": State(row["state"])}
@@ -128,6 +129,6 @@ def options(text: str) -> record.Options:
 
 
 def dump_options(given: record.Options) -> str:
-    """Write options as JSON text; equal ones give the same."""
+    """Write options as JSON text. Equal options give equal texts."""
     stored = dataclasses.asdict(given).items()
     return json.dumps({name: each for name, each in stored if name not in _CHART_OPTIONS or each != _DEFAULTS[name]})

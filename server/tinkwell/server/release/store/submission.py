@@ -1,4 +1,4 @@
-"""What a plan that is being submitted is compared with, and the nodes that come of it."""
+"""The stored plan and documents that a submitted plan is compared with, and the nodes that it creates."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,8 @@ from tinkwell.server.release.store import row
 from tinkwell.server.release.store.change import Documents
 
 _PLAN = "SELECT CAST(plan AS text) AS plan FROM operation WHERE id = $1::text::uuid"
-# What differs in the order of keys, or the spelling of numbers, is the same. A rollback brings what its revision has.
+# Documents that differ only in the order of keys or the spelling of numbers are equal. A rollback has the documents of
+# its revision.
 IS_DEPLOYED = """
     SELECT v.source::text::jsonb - 'strict' = coalesce(o.source, former.source)::text::jsonb - 'strict'
            AND v.manifest::text::jsonb = coalesce($2::text::jsonb, former.manifest::text::jsonb)
@@ -23,13 +24,13 @@ _NODES = f"SELECT {row.NODE} FROM node n WHERE n.operation_id = $1::text::uuid O
 
 
 async def plan(transaction: Transaction, operation_id: str) -> str:
-    """Return the plan that an operation has already; empty for none."""
+    """Return the stored plan of an operation, empty for none."""
     [found] = await transaction.fetch(_PLAN, operation_id)
     return found["plan"] or ""
 
 
 async def is_deployed(transaction: Transaction, operation_id: str, documents: Documents) -> bool:
-    """Return whether what an operation brings about is what the DEPLOYED revision of its release has."""
+    """Return whether the documents of an operation equal those of the DEPLOYED revision of its release."""
     found = await transaction.fetch(IS_DEPLOYED, operation_id, documents.manifest, documents.late)
     return bool(found and found[0]["is_same"])
 

@@ -1,12 +1,12 @@
-"""The documents that an operation works on, one at a time, since each may have megabytes."""
+"""The documents of an operation, read one at a time, because each may have several megabytes."""
 
 from collections.abc import AsyncGenerator, Mapping
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-# An operation that brings about what is stored already has that revision's documents: its own one or, at a rollback,
-# another one, as at a test and a plan of what is installed. The plan that it walks is its own once there is one.
+# The documents of an operation that renders nothing are those of a stored revision: its own one, or another one for a
+# rollback, a test, and a plan of what is installed. Its plan is its own as soon as it has one.
 OWN = text("""
     SELECT CAST(coalesce(o.source, v.source) AS text) AS source, CAST(v.manifest AS text) AS manifest,
            CAST(v.late AS text) AS late, CAST(coalesce(o.plan, v.plan) AS text) AS plan,
@@ -17,7 +17,7 @@ OWN = text("""
         ON v.release_id = o.release_id AND v.revision = coalesce(nullif(o.revision, 0), o.rollback_of)
      WHERE o.id = CAST(:operation_id AS uuid)
 """)
-# In the reverse order of these plans resources are removed.
+# Resources are removed in the reverse order of these plans.
 REMOVED = text("""
     SELECT v.revision, CAST(v.plan AS text) AS plan
       FROM operation o JOIN release_revision v ON v.release_id = o.release_id
@@ -33,7 +33,7 @@ _REVISION = text("""
 
 
 async def revision(connection: AsyncConnection, release_id: str, number: int) -> Mapping[str, str]:
-    """Return the source and the manifest of a revision as they are stored; nothing where there is no such revision."""
+    """Return the source and the manifest of a revision as they are stored, or nothing if there is no such revision."""
     found = (
         (await connection.execute(_REVISION, {"release_id": release_id, "revision": number})).mappings().one_or_none()
     )
@@ -43,7 +43,7 @@ async def revision(connection: AsyncConnection, release_id: str, number: int) ->
 async def documents(connection: AsyncConnection, operation_id: str) -> AsyncGenerator[tuple[str, str], None]:
     """Yield the names and texts of an operation's documents: source, manifest, late, plan, expected, and removed/N.
 
-    What there is none of is left out, such as the manifest before a plan is submitted.
+    Missing documents are left out, such as the manifest before a plan is submitted.
     """
     own = (await connection.execute(OWN, {"operation_id": operation_id})).mappings().one()
     for name, found in own.items():

@@ -1,1 +1,1 @@
-"""What other rooms do with secrets, and what `tinkwell secret` does."""
+"""The services for other rooms that use secrets, and for `tinkwell secret`."""

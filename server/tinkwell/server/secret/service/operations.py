@@ -1,11 +1,11 @@
 """Secrets of documents: sealed into rows beside them, opened, and deleted, within transactions of other rooms.
 
-A document is stored with null in the place of each secret, and what stood there is sealed in a row of its own. Whoever
-stores the document seals it, and stores what comes back, in one transaction; with the owner of the document goes what
-is sealed of it. Who may have what is opened is for the caller to decide: of an operation, the holder of its lease.
+A document is stored with null in place of each secret, and the secret is sealed in a row of its own. A caller seals the
+document and stores the result in one transaction. The sealed rows are deleted with the owner of the document. The
+caller decides who may see opened secrets: for an operation, the holder of its lease.
 
-Beside the values stand the texts that are secret in a document, sealed as well: a value may be a whole configuration
-that only contains one, and it is by its text that a secret is found in other documents, and masked.
+The secret texts of a document are sealed beside its values. A value may be a whole configuration that only contains a
+secret, and the text is needed to find and mask the secret in other documents.
 """
 
 import functools
@@ -26,11 +26,11 @@ from tinkwell.server.secret.seal import Owner, Place
 from tinkwell.server.secret.store import queries
 
 _THREADS = 2
-# Those of the operations that are carried out at the moment; it takes a while to make one of many texts.
+# The maskers of current operations, which take a while to build from many texts.
 _MASKERS = 16
-# What stands in the place of a pointer, and is none, for the texts of a document.
+# In place of a pointer, for the texts of a document.
 TEXTS = "#"
-# And of which some values were forgotten, since the key is lost that has sealed them.
+# In place of a pointer, for a document whose values were deleted because their key is lost.
 FORGOTTEN = "#forgotten"
 
 masker_of = functools.lru_cache(_MASKERS)(Masker)
@@ -38,9 +38,9 @@ masker_of = functools.lru_cache(_MASKERS)(Masker)
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What is sealed of an owner's document: JSON pointers with what stood there, and texts that are secret in it.
+    """The sealed parts of an owner's document: values by JSON pointer, and the secret texts in it.
 
-    `has_forgotten`: there was more, of which nobody knows any more what it was.
+    `has_forgotten`: there was more, which was deleted with its key.
     """
 
     owner: Owner
@@ -49,7 +49,7 @@ class Opened:
     has_forgotten: bool = False
 
     def restore(self, stored: JsonValue) -> JsonValue:
-        """Return the document as it was before it was sealed. Raises `errors.SecretsDisabled` where it does not fit."""
+        """Return the document as it was before it was sealed. Raises `errors.SecretsDisabled` if it does not fit."""
         try:
             return secret_document.restore(stored, self.values)
         except ValueError as error:
@@ -60,10 +60,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it is, with the JSON pointers of what is sealed whatever else it holds.
+    """A document in the clear, with JSON pointers to the values that are sealed in any case.
 
-    What is `sensitive` is secret wherever it occurs, as `texts` are; what is `hidden` is not. One that was `opened`
-    stays sealed where it was.
+    A `sensitive` value is secret wherever its text occurs, and so are `texts`; a `hidden` value is sealed only at its
+    place. A document that was `opened` stays sealed where it was.
     """
 
     value: JsonValue = field(repr=False)
@@ -74,25 +74,25 @@ class Document:
 
     @property
     def sealed(self) -> frozenset[str]:
-        """Where it was sealed."""
+        """The pointers at which it was sealed."""
         return frozenset(place for place, _ in self.opened.values) if self.opened is not None else frozenset()
 
     def is_stored(self, owner: Owner, extracted: secret_document.Extracted, texts: frozenset[str]) -> bool:
-        """Return whether this is what is stored of it."""
+        """Return whether the document is already stored in this form."""
         if self.opened is None or self.opened.owner != owner or self.opened.texts != texts:
             return False
         return self.sealed == {place for place, _ in extracted.values}
 
 
 class SecretService:
-    """Seals and opens by the keys of a server; one without keys refuses what is secret."""
+    """Seals and opens with the keys of a server. Without keys, it refuses secrets."""
 
     def __init__(self, keys: Keys | None) -> None:
         self._keys = keys
         self._aside = offload.Aside(_THREADS)
 
     def require(self) -> Keys:
-        """Return the keys. Raises `errors.SecretsDisabled` where there are none."""
+        """Return the keys. Raises `errors.SecretsDisabled` if there are none."""
         if self._keys is None:
             raise errors.SecretsDisabled
         return self._keys
@@ -105,12 +105,12 @@ class SecretService:
         *,
         secrets: Iterable[str] = (),
     ) -> dict[str, JsonValue]:
-        """Return documents of an owner, by their names, without what is secret; store that, in the place of what was.
+        """Seal an owner's documents, given by name, and return them without secrets, in the form to store.
 
-        Secret is what is sensitive in one of them, and in all of them each string and number that contains a text of
-        that, or one of `secrets`: those that `texts` gives for what is sealed already. A whole document may be null in
-        the end. Raises `errors.InvalidField` for a sensitive value that is too short or too long,
-        `errors.SecretsDisabled`, and `errors.LostRace` where another transaction stores those of the same document.
+        Secret are the sensitive values, and in all documents each string and number that contains the text of such a
+        value or one of `secrets`, which `texts` returns for values that are sealed already. A whole document may become
+        null. Raises `errors.InvalidField` for a sensitive value that is too short or too long,
+        `errors.SecretsDisabled`, and `errors.LostRace` if another transaction stores secrets of the same document.
         """
         extracted = await self._aside.run(_extract, owner, documents, frozenset(secrets))
         changed = {name: found for name, found in extracted.items() if not found.is_stored}
@@ -121,9 +121,9 @@ class SecretService:
         return {name: found.extracted.document for name, found in extracted.items()}
 
     async def open(self, connection: AsyncConnection, owner: Owner) -> dict[str, Opened]:
-        """Return what is sealed of an owner's documents, by their names.
+        """Return the sealed parts of an owner's documents, by name.
 
-        Raises `errors.SecretsDisabled` where a key is missing, and for what was tampered with.
+        Raises `errors.SecretsDisabled` if a key is missing, or if a value was tampered with.
         """
         values: dict[str, list[tuple[str, JsonValue]]] = {}
         texts: dict[str, frozenset[str]] = {}
@@ -140,7 +140,7 @@ class SecretService:
         }
 
     async def texts(self, connection: AsyncConnection, owners: Iterable[Owner]) -> frozenset[str]:
-        """Return the texts that are secret in the documents of some owners. Raises what `open` raises."""
+        """Return the secret texts of the documents of some owners. Raises the errors of `open`."""
         found = await self._open(await queries.texts_of(connection, list(owners), TEXTS))
         return frozenset(text for _, value in found for text in _texts(value))
 
@@ -150,14 +150,14 @@ class SecretService:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a document comes to, and whether that is how it is stored."""
+    """The result of sealing a document, and whether it is stored in this form already."""
 
     extracted: secret_document.Extracted
     texts: frozenset[str]
     is_stored: bool
 
     def rows(self) -> Sequence[tuple[str, JsonValue]]:
-        """Return what is to be sealed of it."""
+        """Return the parts to be sealed."""
         texts: list[JsonValue] = [*sorted(self.texts)]
         return [*self.extracted.values, *([(TEXTS, texts)] if texts else [])]
 

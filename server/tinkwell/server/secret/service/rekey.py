@@ -1,8 +1,8 @@
-"""Seals anew, by the first key, what other keys have sealed, beside servers that work.
+"""Seals with the first key what other keys have sealed, while servers run.
 
-Values are taken in batches, each in a transaction of its own. A value that somebody has sealed meanwhile is left alone.
-Nothing has to be kept of how far it came: what is left is what other keys have sealed, so it can be stopped and begun
-again at any time.
+Values are taken in batches, each in a transaction of its own. A value that has changed in the meantime is left alone.
+No progress is stored: the values that are left are those of other keys, so a run can be stopped and started again at
+any time.
 """
 
 import functools
@@ -21,21 +21,21 @@ logger = logging.getLogger(__name__)
 
 MAX_ROWS = 500
 MAX_BYTES = 8 << 20
-# Servers may go on to seal by another key while this works; after so many rounds it is for a person to look.
+# Servers may still seal with another key during a run. After this many rounds an operator has to look.
 _ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many values were sealed anew by the first key, and how many others have sealed. Ids are hexadecimal."""
+    """The number of values that were sealed again with the first key, and those that were not. Ids are hexadecimal."""
 
     key: str
     sealed: int
-    # By keys that the file lacks.
+    # Values of keys that the file lacks, by key.
     unknown: Mapping[str, int]
-    # By other keys of the file than the first one: what was tampered with, and what servers have sealed meanwhile.
+    # Values of the file's other keys, by key: tampered ones, and those that servers have just sealed.
     left: Mapping[str, int]
-    # How many of all these were tampered with.
+    # The number of tampered values among these.
     broken: int
 
 
@@ -49,7 +49,7 @@ class Rekey:
         self._broken = 0
 
     async def run(self) -> Outcome:
-        """Seal anew. Raises `errors.Unavailable` when the database is out of reach; begin again then."""
+        """Seal all values again. Raises `errors.Unavailable` if the database cannot be reached; start again then."""
         for _ in range(_ROUNDS):
             before, self._broken = self._sealed, 0
             for id_ in await self._former():
@@ -60,7 +60,7 @@ class Rekey:
         return await self._outcome()
 
     async def _former(self) -> Sequence[bytes]:
-        """Return the ids of all keys but the first one that have sealed something, also of those that nobody has."""
+        """Return the ids of all keys but the first that have sealed values, including unknown keys."""
         return [id_ for id_ in await self._database.read(queries.keys) if id_ != self._keys.first.id]
 
     async def _rekey(self, key: Key) -> None:

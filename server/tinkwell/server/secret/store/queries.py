@@ -1,4 +1,4 @@
-"""Sealed values: stored, read and deleted by their owners, and replaced key by key."""
+"""Sealed values: stored, read and deleted by owner, and replaced by key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _TEXTS = sqlalchemy.text("""
       JOIN sealed_value v ON v.owner_kind = wanted.kind AND v.owner_id = wanted.id
      WHERE v.pointer = :pointer
 """)
-# One step in the index for each key. What stands for values that were forgotten has none.
+# One step in the index for each key. The marks of deleted values have no key.
 _KEYS = sqlalchemy.text("""
     WITH RECURSIVE found (key) AS (
         SELECT (SELECT substring(sealed FROM 2 FOR 8) FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) > ''
@@ -42,8 +42,8 @@ _KEYS = sqlalchemy.text("""
     SELECT key FROM found WHERE key IS NOT NULL
 """)
 _COUNT = sqlalchemy.text("SELECT count(*) FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key")
-# At least one row, and others as long as they are not too large together. The order is that of the index by key, which
-# would not be used for an order by number alone: there may be few rows of a key among very many.
+# At least one row, and further ones while they are not too large together. The order is that of the index by key, which
+# the planner would not use for an order by number alone: a key may have few of very many rows.
 _BATCH = sqlalchemy.text("""
     SELECT id, owner_kind, owner_id, document, pointer, sealed
       FROM (SELECT *, sum(octet_length(sealed)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS number
@@ -54,7 +54,7 @@ _BATCH = sqlalchemy.text("""
      WHERE bytes <= CAST(:bytes AS bigint) OR number = 1
      ORDER BY id
 """)
-# The texts that are secret in a document stand beside what is sealed of it.
+# The secret texts of a document are stored beside its sealed values.
 _OF_KEY = sqlalchemy.text("""
     SELECT owner_kind, owner_id, document, count(*) FILTER (WHERE pointer <> :texts) AS values
       FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key
@@ -70,7 +70,7 @@ _MARK = sqlalchemy.text("""
     ON CONFLICT (owner_kind, owner_id, document, pointer) DO NOTHING
 """)
 _FORGET_KEY = sqlalchemy.text("DELETE FROM sealed_value WHERE substring(sealed FROM 2 FOR 8) = :key")
-# What somebody else has stored meanwhile has a row of its own: a row is never changed but here.
+# A new value has a row of its own: only this statement ever changes a row.
 _REPLACE = sqlalchemy.text("""
     UPDATE sealed_value AS v SET sealed = changed.sealed
       FROM unnest(CAST(:ids AS bigint[]), CAST(:sealed AS bytea[])) AS changed (id, sealed)
@@ -80,7 +80,7 @@ _REPLACE = sqlalchemy.text("""
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One sealed value, by the number of its row."""
+    """One sealed value and the number of its row."""
 
     id: int
     place: Place
@@ -90,7 +90,7 @@ class Row:
 async def put(
     connection: AsyncConnection, owner: Owner, documents: Sequence[str], sealed: Sequence[tuple[Place, bytes]]
 ) -> None:
-    """Store all that is sealed of some documents of an owner, in the place of what was."""
+    """Store the sealed values of some documents of an owner, in place of the former ones."""
     of_owner = {"kind": owner.kind, "id": owner.id}
     await connection.execute(_FORGET, {**of_owner, "documents": list(documents)})
     if sealed:
@@ -103,51 +103,54 @@ async def put(
 
 
 async def of_owner(connection: AsyncConnection, owner: Owner) -> list[Row]:
-    """Return all that is sealed of an owner, in the order in which it was stored."""
+    """Return all sealed values of an owner, in the order in which they were stored."""
     return _rows(await connection.execute(_OF_OWNER, {"kind": owner.kind, "id": owner.id}))
 
 
 async def texts_of(connection: AsyncConnection, owners: Sequence[Owner], pointer: str) -> list[Row]:
-    """Return what is sealed of some owners at one pointer of all their documents."""
+    """Return the values at one pointer of all documents of some owners."""
     values = {"kinds": [owner.kind for owner in owners], "ids": [owner.id for owner in owners], "pointer": pointer}
     return _rows(await connection.execute(_TEXTS, values))
 
 
 async def keys(connection: AsyncConnection) -> list[bytes]:
-    """Return the ids of all keys by which something is sealed."""
+    """Return the ids of all keys that have sealed values."""
     return [bytes(key) for key in (await connection.execute(_KEYS)).scalars()]
 
 
 async def count(connection: AsyncConnection, key: bytes) -> int:
-    """Return how many values a key has sealed."""
+    """Return the number of values that a key has sealed."""
     found: int = (await connection.execute(_COUNT, {"key": key})).scalar_one()
     return found
 
 
 async def of_key(connection: AsyncConnection, key: bytes, *, texts: str) -> list[Sealed]:
-    """Return the documents of which a key has sealed something; at the pointer `texts` stand no values of them."""
+    """Return the documents with values that a key has sealed.
+
+    The rows at the pointer `texts` do not count as values.
+    """
     found = await connection.execute(_OF_KEY, {"key": key, "texts": texts})
     return [Sealed(Owner(row.owner_kind, row.owner_id), row.document, row.values) for row in found]
 
 
 async def mark(connection: AsyncConnection, key: bytes, *, pointer: str, texts: str, kinds: Sequence[str]) -> None:
-    """Put a row without content at a pointer of the documents, of owners of some kinds, that have values of a key."""
+    """Add a row without content at a pointer of the documents with values of a key, for owners of some kinds."""
     await connection.execute(_MARK, {"key": key, "mark": pointer, "texts": texts, "kinds": list(kinds)})
 
 
 async def forget(connection: AsyncConnection, key: bytes) -> int:
-    """Delete what a key has sealed, and return how many rows that were."""
+    """Delete the values that a key has sealed, and return the number of rows."""
     return (await connection.execute(_FORGET_KEY, {"key": key})).rowcount
 
 
 async def batch(connection: AsyncConnection, key: bytes, *, after: int, max_rows: int, max_bytes: int) -> list[Row]:
-    """Return the next values that a key has sealed, by the number of their row; none when there are no more."""
+    """Return the next values that a key has sealed, by row number, or none at the end."""
     limits = {"rows": max_rows, "bytes": max_bytes}
     return _rows(await connection.execute(_BATCH, {"key": key, "after": after, **limits}))
 
 
 async def replace(connection: AsyncConnection, changed: Sequence[tuple[Row, bytes]]) -> int:
-    """Replace values in those rows that are still there, and return how many."""
+    """Replace the values of those rows that still exist, and return their number."""
     values = {"ids": [row.id for row, _ in changed], "sealed": [sealed for _, sealed in changed]}
     return (await connection.execute(_REPLACE, values)).rowcount
 

@@ -14,7 +14,7 @@ from tinkwell.server.template.service.operations import TemplateService
 
 
 class TemplateServicer(template_service_pb2_grpc.TemplateServiceServicer):
-    """Translates between protobuf and the service."""
+    """Translates between protobuf and the template service."""
 
     def __init__(self, service: TemplateService, watches: Watches) -> None:
         self._service = service

@@ -1,1 +1,1 @@
-"""What requests do to templates."""
+"""The services that carry out requests about templates."""

@@ -1,4 +1,4 @@
-"""What the child process does with templates: one function for each call of `rendering`. It runs in the child alone."""
+"""The part of template rendering that runs in a child process: one function for each call of `rendering`."""
 
 from collections.abc import Callable
 from typing import cast

@@ -1,4 +1,4 @@
-"""A few limited child processes that answer calls; what comes at once waits, and beyond a bound is refused."""
+"""A few limited child processes that answer calls. Further calls wait, and beyond a bound are refused."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,34 +10,34 @@ from tinkwell.sandbox.limit import Limits
 
 
 class Children:
-    """Each call has a child to itself. A child starts with the first call that finds none at rest, and then stays."""
+    """Each call has a child of its own. A child is started by the first call that finds none idle, and then stays."""
 
     def __init__(
         self, module: str, paths: Sequence[Path], *, what: str, limits: Limits, places: int, max_waiting: int
     ) -> None:
-        """Start nothing yet. `what` says in messages what is done here, such as "templates are rendered"."""
+        """Start no child yet. `what` names the work in messages, such as "templates are rendered"."""
         self._what = what
         self._max_waiting = max_waiting
         self._waiting = 0
         self._vacant = asyncio.Semaphore(places)
         self._all = [Child(module, paths, limits=limits) for _ in range(places)]
-        # The one that has worked last comes first, so that others need not be started.
+        # The child that worked last comes first, so that no more are started than needed.
         self._resting = list(self._all)
 
     @property
     def pids(self) -> list[int]:
-        """The process ids of the children that there are."""
+        """The process ids of the running children."""
         return [child.pid for child in self._all if child.pid is not None]
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a child."""
+        """The number of calls that wait for a child."""
         return self._waiting
 
     async def call(self, request: bytes) -> bytes:
-        """Have a request answered. A call that is cancelled ends the child that works on it.
+        """Send a request to a child. A cancelled call ends the child that works on it.
 
-        Raises `errors.LimitReached`, and what `Child.call` does.
+        Raises `errors.LimitReached`, and the errors of `Child.call`.
         """
         await self._acquire()
         child = self._resting.pop()
@@ -57,6 +57,6 @@ class Children:
             self._waiting -= 1
 
     async def close(self) -> None:
-        """End all children, also in the middle of a call. No call starts another one."""
+        """End all children, even during a call. No call starts another one."""
         for child in self._all:
             await child.close()

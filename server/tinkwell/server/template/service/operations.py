@@ -1,4 +1,4 @@
-"""Templates: created, found, listed, updated, deleted."""
+"""Creates, finds, lists, updates and deletes templates."""
 
 import contextlib
 import dataclasses
@@ -21,7 +21,7 @@ _PARSE: Mapping[queries.Key, Callable[[str, str], str]] = {"id": parse.parse_uui
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Created:
-    """A template's id, and the revision of its creation; 0 when it was there before."""
+    """A template's id, and the revision of its creation, which is 0 if the template existed before."""
 
     id: str
     revision: int
@@ -29,24 +29,24 @@ class Created:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Updated:
-    """A template's version after an update, and the revision of its event; 0 when the update changed nothing."""
+    """A template's version after an update, and the revision of its event, which is 0 if the update changed nothing."""
 
     version: int
     revision: int
 
 
 class TemplateService:
-    """What can be done to templates. Whatever takes an id or a name raises `errors.InvalidField` for it."""
+    """The operations on templates. Methods that take an id or a name raise `errors.InvalidField` for it."""
 
     def __init__(self, database: Database, rendering: Rendering) -> None:
         self._database = database
         self._rendering = rendering
 
     async def create(self, *, template_id: str, name: str, data: str, actor: str) -> Created:
-        """Create a template; an empty id is made up, an empty name is taken from the YAML.
+        """Create a template. An empty id is replaced by a new one, and an empty name by the name in the YAML.
 
-        A repeated call with an id changes nothing. Raises `errors.InvalidField`, and `errors.AlreadyExists` for a name
-        of another template, and for an id that another or a deleted template has.
+        A repeated call with an id changes nothing. Raises `errors.InvalidField`, and `errors.AlreadyExists` for the
+        name of another template, and for the id of another or a deleted template.
         """
         template_id = parse.parse_uuid("id", template_id) if template_id else str(uuid.uuid4())
         name = name and parse.parse_name("name", name)
@@ -66,7 +66,7 @@ class TemplateService:
         return Created(template_id, (await self._write(work, actor)).revision)
 
     async def find(self, key: queries.Key, text: str) -> Template:
-        """Return the template of an id or a name. Raises `errors.NotFound`."""
+        """Return the template with an id or a name. Raises `errors.NotFound`."""
         text = _PARSE[key](key, text)
         found = await self._database.read(lambda connection: queries.find(connection, key, text))
         if found is None:
@@ -74,9 +74,10 @@ class TemplateService:
         return found
 
     async def list_named(self, pattern: str) -> AsyncGenerator[Template, None]:
-        """Yield the templates of one moment without their data, oldest first.
+        """Yield the templates of one snapshot without their data, oldest first.
 
-        The pattern is compared with names ignoring case; `*` stands for any characters, and an empty one means all.
+        The pattern is compared with names, ignoring case; `*` stands for any characters, and an empty pattern matches
+        all.
         """
         pattern = parse.parse_text("name", pattern, max_bytes=parse.MAX_NAME_BYTES, allow_empty=True)
         async with (
@@ -89,9 +90,9 @@ class TemplateService:
     async def update(
         self, *, template_id: str, name: str, data: str, expected_version: int | None, actor: str
     ) -> Updated:
-        """Change a template; what is empty stays as it is. Workflows made from it do not change.
+        """Change a template. Empty fields stay unchanged, and so do workflows made from the template.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.AlreadyExists` for a name of another template, and
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.AlreadyExists` for the name of another template, and
         `errors.LostRace` unless the template has the expected version.
         """
         template_id = parse.parse_uuid("id", template_id)
@@ -119,7 +120,7 @@ class TemplateService:
         return Updated(written.value, written.revision)
 
     async def delete(self, key: queries.Key, text: str, *, actor: str) -> int:
-        """Delete the template of an id or a name, and return the revision.
+        """Delete the template with an id or a name, and return the revision.
 
         Raises `errors.NotFound`, also for one that is deleted already.
         """
@@ -132,7 +133,7 @@ class TemplateService:
         return (await self._database.write(work, actor=actor)).revision
 
     async def _write(self, work: Callable[[Transaction], Awaitable[T]], actor: str) -> Written[T]:
-        """Write, and say whose a name is that is taken."""
+        """Write, and add the owner of a name to the error that it is taken."""
         try:
             return await self._database.write(work, actor=actor)
         except errors.AlreadyExists as taken:
@@ -141,6 +142,6 @@ class TemplateService:
     async def _with_owner(self, taken: errors.AlreadyExists) -> errors.AlreadyExists:
         if taken.what != "name":
             return taken
-        # The transaction that met the owner is over; by now there may be none.
+        # The transaction that found the owner is over, so the owner may be gone.
         owner = await self._database.read(lambda connection: queries.find(connection, "name", taken.value))
         return errors.AlreadyExists(taken.what, taken.value, taken_by=owner.id if owner else "")

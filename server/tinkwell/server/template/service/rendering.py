@@ -1,12 +1,12 @@
-"""Checks and renders templates for the whole server, at the cost of nobody else.
+"""Checks and renders templates for the whole server, without delaying other calls.
 
-Theory of operation. Anybody who may store a template makes the server compute by it: run its actions, parse what comes
-out as YAML, flatten it. So no more is done on the event loop than takes two or three milliseconds (see
-`core.template.quick`), and no thread does any of it, since threads take turns with the loop. All else goes to a few
-limited children, which end with their caller; whoever finds them all at work waits, and too many are refused. What a
-child has found out about a small template is learned here, so that the next workflow is made of it at once.
+Theory of operation. A caller who may store a template can make the server compute: run its actions, parse the result as
+YAML, flatten it. So the event loop does only what takes two or three milliseconds (see `core.template.quick`), and no
+thread does any of it, because threads take turns with the loop. All other work goes to a few limited child processes,
+which end with their caller. If all of them are busy, a call waits, and too many waiting calls are refused. A child also
+returns what it has learned about a small template, so that the next workflow of that template is rendered at once.
 
-Recoveries have a child of their own: whoever asks for much keeps no workflow of others from being recovered.
+Recoveries have a child of their own, so that a caller with many requests does not delay the recoveries of others.
 """
 
 import json
@@ -28,9 +28,9 @@ from tinkwell.server.template.service.children import Children
 _log = logging.getLogger(__name__)
 
 MODULE = "tinkwell.server.template.service.child"
-# The largest template that is allowed takes some seconds of processor time, and a hundred megabytes.
+# The largest allowed template takes some seconds of processor time, and a hundred megabytes.
 LIMITS = Limits(cpu_seconds=10.0, wall_seconds=25.0, request_bytes=16 * 1024 * 1024)
-# Each may take a processor.
+# The number of children. Each may use a whole processor.
 PLACES = 2
 MAX_WAITING = 32
 _RECOVERY_PLACES = 1
@@ -41,30 +41,30 @@ _DEVICES = "hardware"
 
 
 class Computing(Protocol):
-    """What answers the requests that `child.handle` describes."""
+    """Answers the requests that `child.handle` describes."""
 
     async def call(self, request: bytes) -> bytes:
-        """Have one request answered; raises `errors.LimitReached` and `sandbox.SandboxError`."""
+        """Answer one request. Raises `errors.LimitReached` and `sandbox.SandboxError`."""
 
     async def close(self) -> None:
-        """Answer no more."""
+        """Refuse further requests."""
 
 
 class Rendering:
-    """Checks and renders. Every method raises `errors.InvalidField` that names what is wrong.
+    """Checks and renders templates. Every method raises `errors.InvalidField` that names the error.
 
-    Those that wait also raise `errors.LimitReached` where too many wait already, and `errors.Unavailable` where there
+    Methods that wait also raise `errors.LimitReached` if too many calls wait already, and `errors.Unavailable` if there
     is no child.
     """
 
     def __init__(self, children: Computing | None = None, for_recovery: Computing | None = None) -> None:
-        """Start nothing yet."""
+        """Start no child yet."""
         self._children = children or make_children()
         self._for_recovery = for_recovery or make_children(places=_RECOVERY_PLACES, max_waiting=_MAX_WAITING_RECOVERIES)
         self._quick = QuickTemplates()
 
     async def __aenter__(self) -> "Rendering":
-        """Start nothing; the first call that needs a child does."""
+        """Start no child; the first call that needs one does."""
         return self
 
     async def __aexit__(
@@ -79,23 +79,23 @@ class Rendering:
         await self._for_recovery.close()
 
     async def check(self, text: str, *, field: str) -> str:
-        """Check a template before its values are known, and return the name that it gives itself."""
+        """Check a template before its values are known, and return its name."""
         answer = await self._ask(self._children, "check", text, field)
         return cast(str, answer["name"])
 
     def render_quickly(self, text: str, devices: JsonObject, *, field: str) -> Frozen | None:
-        """Render a template that was seen lately; None where that might take more than some milliseconds."""
+        """Render a template that was used lately, or return None if that might take more than some milliseconds."""
         return self._quick.render(text, devices, field=field, devices_field=_DEVICES)
 
     async def render(self, text: str, devices_text: str, *, field: str, is_recovery: bool = False) -> Frozen:
-        """Render a template, however long it takes. `devices_text` is JSON, as `parse_devices` takes it."""
+        """Render a template, however long that takes. `devices_text` is JSON in the form of `parse_devices`."""
         children = self._for_recovery if is_recovery else self._children
         try:
             answer = await self._ask(children, "render", text, field, devices=devices_text)
         except sandbox.SandboxError as error:
             if not is_recovery:
                 raise
-            # A workflow waits for this to end, and the same template might fail in the same way for ever.
+            # The end of a workflow waits for this, and the same template might fail in the same way for ever.
             _log.exception("a recovery cannot be rendered")
             raise errors.TinkwellError(f"its template cannot be rendered: {error.reason}") from error
         return frozen.load(cast(JsonObject, answer["frozen"]))
@@ -124,7 +124,7 @@ class Rendering:
 
 
 def make_children(*, places: int = PLACES, max_waiting: int = MAX_WAITING, limits: Limits = LIMITS) -> Children:
-    """Make what renders, without starting anything."""
+    """Make the children, without starting any."""
     paths = import_path.of("ruamel.yaml", extra="server")
     what = "templates are rendered"
     return Children(MODULE, paths, what=what, limits=limits, places=places, max_waiting=max_waiting)

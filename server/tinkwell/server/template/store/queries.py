@@ -36,7 +36,7 @@ _WHOLE = (
 Key: TypeAlias = Literal["id", "name"]
 _KEYS: tuple[Key, ...] = ("id", "name")
 
-# No index is named: of two equal ones at once, PostgreSQL may meet the other's name before it meets its id.
+# The conflict names no index: for two equal rows at once, PostgreSQL may check the name before the id.
 _INSERT = postgresql.insert(table.template).on_conflict_do_nothing().returning(_TEMPLATE.id)
 _IS_GIVEN = select(_TEMPLATE.id).where(_TEMPLATE.id == bindparam("template_id"))
 _FIND = {key: select(*_WHOLE).where(_TEMPLATE[key] == bindparam("text"), _LIVE) for key in _KEYS}
@@ -61,7 +61,7 @@ _LIST_LIKE = _LIST.where(_TEMPLATE.name.ilike(bindparam("pattern"), escape="\\")
 
 
 async def insert(connection: AsyncConnection, template_id: str, name: str, data: str) -> bool:
-    """Insert a template; False if the id was given before, or the name is taken."""
+    """Insert a template. Return False if the id was used before, or the name is taken."""
     return (await connection.execute(_INSERT, {"id": template_id, "name": name, "data": data})).first() is not None
 
 
@@ -71,29 +71,29 @@ async def is_given(connection: AsyncConnection, template_id: str) -> bool:
 
 
 async def find(connection: AsyncConnection, key: Key, text: str) -> Template | None:
-    """Return the live template of an id or a name."""
+    """Return the live template with an id or a name."""
     return await _one(connection, _FIND[key], text)
 
 
 async def lock(connection: AsyncConnection, template_id: str) -> Template | None:
-    """Return the live template, and keep others from changing it until the transaction ends."""
+    """Return the live template, locked until the transaction ends."""
     return await _one(connection, _LOCK, template_id)
 
 
 async def update(connection: AsyncConnection, template_id: str, name: str, data: str) -> int:
-    """Change a template that `lock` has returned, and return its new version."""
+    """Change a template that is locked, and return its new version."""
     values = {"template_id": template_id, "new_name": name, "new_data": data}
     version: int = (await connection.execute(_UPDATE, values)).scalar_one()
     return version
 
 
 async def mark_deleted(connection: AsyncConnection, key: Key, text: str) -> bool:
-    """Delete the template of an id or a name; False if there is none."""
+    """Delete the template with an id or a name. Return False if there is none."""
     return (await connection.execute(_DELETE[key], {"text": text})).first() is not None
 
 
 async def list_live(connection: AsyncConnection, pattern: str) -> AsyncGenerator[Template, None]:
-    """Yield live templates without their data, oldest first; in the pattern `*` stands for any characters."""
+    """Yield live templates without their data, oldest first. In the pattern `*` stands for any characters."""
     query, values = (_LIST_LIKE, {"pattern": _like(pattern)}) if pattern else (_LIST, {})
     async with connection.stream(query, values) as rows:
         async for row in rows:

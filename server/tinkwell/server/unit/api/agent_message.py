@@ -1,4 +1,4 @@
-"""What agents are granted as protobuf messages, and what their handlers leave back from them."""
+"""Converts grants for agents into protobuf messages, and the effects of handlers from messages."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ _CHARM_KINDS = {application_pb.CharmKind.Value(f"CHARM_KIND_{kind.name}"): kind 
 
 
 def offer(request: pb.WatchUnitsRequest) -> Offer:
-    """Read what an agent says that it serves. Raises `errors.InvalidField`."""
+    """Read what an agent serves. Raises `errors.InvalidField`."""
     wrong = [index for index, number in enumerate(request.kinds) if number not in _CHARM_KINDS]
     if wrong:
         named = ", ".join(kind.name for kind in CharmKind)
@@ -33,7 +33,7 @@ def offer(request: pb.WatchUnitsRequest) -> Offer:
 
 
 def following(found: Next) -> pb.NextEventResponse:
-    """Write what a unit is to run next, or why it is to run nothing."""
+    """Write the next event of a unit, or the reason why there is none."""
     if isinstance(found, NoEvent):
         reason = pb.NoEventReason.Value(f"NO_EVENT_REASON_{found.why.name}")
         return pb.NextEventResponse(none=pb.NoEvent(reason=reason, due_in_seconds=found.due_in_seconds))
@@ -41,7 +41,7 @@ def following(found: Next) -> pb.NextEventResponse:
 
 
 def grant(found: Grant) -> pb.Grant:
-    """Write an event or a task to run."""
+    """Write a grant of an event or a task."""
     return pb.Grant(
         event=_event(found, found.granted) if found.granted is not None else None,
         task=task_message.task(found.task) if found.task is not None else None,
@@ -87,7 +87,7 @@ def bag(found: Bag) -> application_pb.Bag:
 
 
 def effects(source: pb.Effects) -> Effects:
-    """Read what a handler has left. Raises `errors.InvalidField` for what is no single change of a key."""
+    """Read the effects of a handler. Raises `errors.InvalidField`, for example for two changes of one key."""
     return Effects(
         term=source.term,
         bags=tuple(

@@ -13,7 +13,7 @@ from tinkwell.server.unit.service.agent.service import AgentService
 
 
 class UnitServicer(unit_service_pb2_grpc.UnitServiceServicer):
-    """Translates between protobuf and the service."""
+    """Translates between protobuf and the agent service."""
 
     def __init__(self, service: AgentService) -> None:
         self._service = service

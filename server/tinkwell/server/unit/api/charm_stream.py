@@ -1,4 +1,4 @@
-"""UploadCharm on the wire: a package comes in parts."""
+"""UploadCharm on the wire: a package is received in parts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -12,7 +12,7 @@ SILENCE_SECONDS = 60.0
 async def parts(
     requests: AsyncIterator[pb.UploadCharmRequest], *, silence_seconds: float = SILENCE_SECONDS
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the parts of a package. Raises `errors.TooSlow` when nothing comes for so long."""
+    """Yield the parts of a package. Raises `errors.TooSlow` if no part comes in time."""
     while True:
         try:
             async with asyncio.timeout(silence_seconds):

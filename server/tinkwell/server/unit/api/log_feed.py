@@ -1,4 +1,4 @@
-"""The event log, as far as it tells which units may have something due."""
+"""Follows the event log for events after which units may have something due."""
 
 import asyncio
 import logging
@@ -21,14 +21,14 @@ _EVENT_TYPES = {event_service_pb2.EventType.Value(f"EVENT_TYPE_{kind}"): kind fo
 
 
 class LogFeed:
-    """Follows the log, and tells the wakes what it hears."""
+    """Follows the log, and passes its events to the wakes."""
 
     def __init__(self, watches: WatchService, wakes: Wakes) -> None:
         self._watches = watches
         self._wakes = wakes
 
     async def run(self) -> None:
-        """Follow from the first agent on until cancelled; whenever that begins anew all units are named."""
+        """Follow the log from the first agent on until cancelled. After each new start all units are named."""
         await self._wakes.until_wanted()
         while True:
             try:
@@ -36,7 +36,7 @@ class LogFeed:
             except errors.TinkwellError as error:
                 logger.info("the log is not followed for a moment", extra={"cause": str(error)})
             except Exception:
-                # Each time that it is followed again all units are named, so nothing is lost for good.
+                # All units are named when following starts again, so no event is lost.
                 logger.exception("the log could not be followed")
             await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311
 

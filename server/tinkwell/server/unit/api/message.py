@@ -1,4 +1,4 @@
-"""Applications and all that belongs to them as protobuf messages, and requests back from them."""
+"""Converts applications and all that belongs to them into protobuf messages, and requests from messages."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -65,7 +65,7 @@ def charm(found: StoredCharm) -> pb.Charm:
 
 
 def application(found: record.Application, *, with_config: bool = True) -> pb.Application:
-    """Build the message of an application; lists leave out the configuration."""
+    """Build the message of an application. Lists leave out the configuration."""
     return pb.Application(
         id=found.id,
         namespace=found.namespace,
@@ -215,7 +215,7 @@ def log_line(found: record.LogLine) -> pb.UnitLogLine:
 
 
 def explanation(found: Explanation) -> pb.ExplainUnitResponse:
-    """Build the message of what was explained."""
+    """Build the message of an explanation."""
     return pb.ExplainUnitResponse(
         unit=unit(found.unit),
         sentence=found.sentence,
@@ -227,12 +227,12 @@ def explanation(found: Explanation) -> pb.ExplainUnitResponse:
 
 
 def to_profile(given: pb.UnitProfile.ValueType) -> Profile | None:
-    """Read the profile of a request; None where it is not given."""
+    """Read the profile of a request, or None if it is not given."""
     return next((profile for profile, number in _PROFILES.items() if number == given), None)
 
 
 def to_request(given: pb.UnitRequest.ValueType) -> UnitRequest:
-    """Read what is asked of a unit. Raises `errors.InvalidField`."""
+    """Read the kind of event that a request asks for. Raises `errors.InvalidField`."""
     if given not in _REQUESTS:
         listed = ", ".join(asked.name for asked in UnitRequest)
         raise errors.InvalidField.of("request", f"give one of {listed}")
@@ -240,7 +240,7 @@ def to_request(given: pb.UnitRequest.ValueType) -> UnitRequest:
 
 
 def to_units(source: pb.DeployRequest | pb.AddUnitsRequest, *, ids: Iterable[str] = ()) -> Units:
-    """Read how many units are asked for, and where."""
+    """Read the number of new units, and their machines and storages."""
     return Units(
         count=source.units,
         machines=tuple(source.machines),

@@ -1,4 +1,4 @@
-"""Secrets as protobuf messages, and what the events of units leave of them back from these."""
+"""Converts secrets into protobuf messages, and the effects of events on secrets from messages."""
 
 import datetime
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _LATEST = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 
 
 def secret(found: Secret) -> pb.Secret:
-    """Build the message of a secret, which has no content."""
+    """Build the message of a secret, without its content."""
     return pb.Secret(
         id=found.id,
         name=found.name,
@@ -48,7 +48,7 @@ def secret(found: Secret) -> pb.Secret:
 
 
 def own_secret(found: OwnSecret) -> unit_pb.GrantSecret:
-    """Build the message of what a unit knows of a secret."""
+    """Build the message of a unit's view of a secret."""
     return unit_pb.GrantSecret(
         id=found.name,
         owner=found.owner,
@@ -66,7 +66,7 @@ def own_secret(found: OwnSecret) -> unit_pb.GrantSecret:
 
 
 def effects(source: Iterable[unit_pb.SecretEdit]) -> tuple[SecretEffect, ...]:
-    """Read what is done to secrets. Raises `errors.InvalidField`."""
+    """Read the effects on secrets. Raises `errors.InvalidField`."""
     return tuple(_effect(parse.child("effects.secrets", index), each) for index, each in enumerate(source))
 
 

@@ -14,7 +14,7 @@ from tinkwell.server.unit.service.secret.asking import New, Secrets
 
 
 class SecretServicer(secret_service_pb2_grpc.SecretServiceServicer):
-    """Translates between protobuf and the service of secrets."""
+    """Translates between protobuf and the secret service."""
 
     def __init__(self, service: Secrets, watches: Watches) -> None:
         self._service = service

@@ -31,7 +31,7 @@ _WATCHED = (
 
 
 class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceServicer):
-    """Translates between protobuf and the service."""
+    """Translates between protobuf and the application service."""
 
     def __init__(self, service: ApplicationService, watches: Watches) -> None:
         self._service = service
@@ -219,7 +219,7 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
 
 
 class NamespaceServicer(namespace_service_pb2_grpc.NamespaceServiceServicer):
-    """Translates between protobuf and the service of namespaces."""
+    """Translates between protobuf and the namespace service."""
 
     def __init__(self, service: Namespaces, watches: Watches) -> None:
         self._service = service

@@ -19,7 +19,7 @@ _ENDS = {number: state for state, number in _STATES.items() if state.is_final}
 
 
 def task(found: Task, *, log: Sequence[str] = ()) -> pb.Task:
-    """Build the message of a task. Of one that runs and is to end, its message says so."""
+    """Build the message of a task. If it runs and has been cancelled, its message says so."""
     is_ending = found.state is TaskState.RUNNING and found.is_cancelled
     return pb.Task(
         id=found.id,
@@ -44,7 +44,7 @@ def task(found: Task, *, log: Sequence[str] = ()) -> pb.Task:
 
 
 def to_asked(source: pb.RunTaskRequest) -> Asked:
-    """Read a task that is asked for."""
+    """Read the request for a task."""
     return Asked(
         id=source.id,
         namespace=source.namespace,
@@ -57,7 +57,7 @@ def to_asked(source: pb.RunTaskRequest) -> Asked:
 
 
 def to_outcome(source: unit_pb.TaskOutcome) -> TaskOutcome:
-    """Read how a task has ended. Raises `errors.InvalidField`."""
+    """Read the outcome of a task. Raises `errors.InvalidField`."""
     if source.state not in _ENDS:
         named = ", ".join(state.name for state in _ENDS.values())
         raise errors.InvalidField.of("task.state", f"give one of {named}")

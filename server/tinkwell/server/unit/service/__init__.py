@@ -1,1 +1,1 @@
-"""What requests about units do."""
+"""The services that carry out requests about units."""

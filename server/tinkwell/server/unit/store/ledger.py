@@ -1,4 +1,7 @@
-"""The plan and the queue of a ledger as JSON text, which the unit's row keeps: what has its default is left out."""
+"""The plan and the queue of a ledger as JSON text, which the unit's row stores.
+
+Fields at their defaults are left out.
+"""
 
 import dataclasses
 import json
@@ -12,12 +15,12 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(UnitEvent) if field.n
 
 
 def dump_plan(plan: tuple[SetupStep, ...]) -> str:
-    """Write the steps that are left of a setup."""
+    """Write the remaining steps of a setup."""
     return json.dumps([[step.kind.value, step.relation] for step in plan])
 
 
 def load_plan(text: str) -> tuple[SetupStep, ...]:
-    """Read them."""
+    """Read the remaining steps of a setup."""
     return tuple(SetupStep(StepKind(kind), relation) for kind, relation in json.loads(text))
 
 
@@ -27,7 +30,7 @@ def dump_queue(queue: tuple[UnitEvent, ...]) -> str:
 
 
 def load_queue(text: str) -> tuple[UnitEvent, ...]:
-    """Read them."""
+    """Read the events that must follow the last one at once."""
     return tuple(_load_event(found) for found in json.loads(text))
 
 

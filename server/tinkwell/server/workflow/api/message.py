@@ -96,7 +96,7 @@ def action_status(entry: JournalEntry) -> pb.WorkflowActionStatus:
 
 
 def context(progress: Progress) -> pb.WorkflowContext:
-    """Build the message that says how far a workflow is."""
+    """Build the message of a workflow's progress."""
     message = pb.WorkflowContext(
         workflow_id=progress.workflow_id,
         total_number_of_actions=progress.total_actions,
@@ -140,7 +140,7 @@ def log_line(line: LogLine) -> pb.LogLine:
 
 
 def new_lines(lines: Iterable[pb.LogLine]) -> list[NewLine]:
-    """Read lines of output; the names and the time in them are the server's to fill in."""
+    """Read lines of output. The server fills in their names and time."""
     return [_new_line(index, line) for index, line in enumerate(lines)]
 
 
@@ -167,7 +167,7 @@ def report(request: pb.ReportActionStatusRequest) -> ActionReport:
 
 
 def reported(answer: Reported) -> pb.ReportActionStatusResponse:
-    """Build the answer to a worker's report."""
+    """Build the response to a worker's report."""
     return pb.ReportActionStatusResponse(
         revision=answer.revision,
         attempt=answer.attempt,
@@ -178,12 +178,12 @@ def reported(answer: Reported) -> pb.ReportActionStatusResponse:
 
 
 def pruned(counts: Pruned) -> pb.PruneWorkflowsResponse:
-    """Build a message of what is gone, or would be."""
+    """Build the message of the counts of pruned rows."""
     return pb.PruneWorkflowsResponse(**dataclasses.asdict(counts))
 
 
 def outcome(found: Reported | errors.TinkwellError) -> pb.ReportOutcome:
-    """Build what one of several reports has come to."""
+    """Build the message of the outcome of one of several reports."""
     if isinstance(found, errors.TinkwellError):
         built = pb.ReportOutcome()
         built.error.Pack(status.of_error(found))

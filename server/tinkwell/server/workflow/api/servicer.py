@@ -16,12 +16,12 @@ from tinkwell.server.workflow.service.operations import WorkflowService
 from tinkwell.server.workflow.service.output import LogService
 from tinkwell.server.workflow.service.report import ActionReport
 
-# In one call.
+# The largest number of reports in one call.
 MAX_REPORTS = 100
 
 
 class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
-    """Translates between protobuf and the services."""
+    """Translates between protobuf and the workflow services."""
 
     def __init__(
         self, workflows: WorkflowService, data: WorkflowDataService, logs: LogService, watches: Watches

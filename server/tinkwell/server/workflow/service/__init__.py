@@ -1,1 +1,1 @@
-"""What requests do to workflows."""
+"""The services that carry out requests about workflows."""

@@ -1,7 +1,7 @@
-"""Makes workflows: a template is rendered for devices, and what comes out is frozen.
+"""Creates workflows: renders a template for devices, and stores the result, which never changes afterwards.
 
-Rendering may take long, so it happens before the transaction. Inside of it the template must still be what was
-rendered; otherwise everything is done again.
+Rendering may take long, so it happens before the transaction. The transaction checks that the template is still the one
+that was rendered. If it is not, the creation starts again.
 """
 
 import dataclasses
@@ -25,13 +25,13 @@ _TRIES = 5
 _PARSERS = 2
 # A device map of this size is read in much less than a millisecond.
 MAX_QUICK_CHARACTERS = 4 * 1024
-# So many templates, none larger than that, are remembered as they were seen last.
+# The cache holds at most MAX_KNOWN templates, each of at most MAX_QUICK_CHARACTERS.
 MAX_KNOWN = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Created:
-    """A workflow, and the revision of its creation; 0 when it was there before."""
+    """A workflow and the revision of its creation, which is 0 if the workflow existed before."""
 
     id: str
     revision: int
@@ -39,9 +39,10 @@ class Created:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A workflow that is ready to be written; `recovers` is the id of the one that it recovers, empty for none.
+    """A workflow that is ready to be written.
 
-    `with_units`: it may run on machines that units are on, as what recovers another one does.
+    `recovers` is the id of the workflow that this one recovers, or empty. With `with_units` the workflow may run on
+    machines that have units, as a workflow that recovers another one does.
     """
 
     id: str
@@ -68,17 +69,18 @@ class WorkflowCreation:
         self._database = database
         self._rendering = rendering
         self._aside = offload.Aside(_PARSERS)
-        # Templates as they were seen last, by what requests call them.
+        # The templates that were used last, by the id or name that requests gave.
         self._known: OrderedDict[str, Template] = OrderedDict()
 
     async def create(
         self, *, workflow_id: str, template_name: str, devices_text: str, with_units: bool = False, actor: str
     ) -> Created:
-        """Create a workflow; the template is named by its id or its name, and an empty `workflow_id` is made up.
+        """Create a workflow.
 
-        A repeated request changes nothing. Raises `errors.InvalidField`, `errors.NotFound` for the template or for a
-        worker, `errors.AlreadyExists` for an id that another workflow has, and `errors.MachineHasUnits` where units are
-        on one of its machines, unless `with_units` says that they may be.
+        `template_name` is the id or the name of a template. An empty `workflow_id` makes the server choose one. A
+        repeated request changes nothing. Raises `errors.InvalidField`, `errors.NotFound` for the template or for a
+        worker, `errors.AlreadyExists` for an id that another workflow has, and `errors.MachineHasUnits` if one of its
+        machines has units, unless `with_units` is true.
         """
         workflow_id = parse.parse_uuid("id", workflow_id) if workflow_id else str(uuid.uuid4())
         template_name = parse.parse_name("template", template_name)
@@ -98,9 +100,10 @@ class WorkflowCreation:
         return await self._aside.run(_parse_devices, devices_text)
 
     async def _try_known(self, request: _Request, actor: str) -> Created | None:
-        """Create a workflow without a look at its template, which the statement that writes compares anyway.
+        """Create a workflow from a cached template, without reading the template first.
 
-        None where that does not go well, for whatever reason: then the template, or the id, may be another's by now.
+        The statement that writes the workflow compares the template with the stored one. Returns None if that fails for
+        any reason, such as a changed template or an id that is taken.
         """
         if (source := self._known.get(request.template)) is None:
             return None
@@ -125,7 +128,7 @@ class WorkflowCreation:
         return await self._write(request, source, rendered, actor)
 
     def _remember(self, called: str, source: Template) -> None:
-        # Another template may come that has as its id what this one has as its name.
+        # Another template may be created later whose id equals this one's name.
         is_clear = called.lower() == source.id or not workflow_source.may_be_id(called)
         if is_clear and len(source.data) <= MAX_QUICK_CHARACTERS:
             self._known[called] = source
@@ -156,15 +159,15 @@ class WorkflowCreation:
 
 
 def _parse_devices(text: str) -> tuple[document.JsonObject, str]:
-    """Read a device map, and write it without needless space. To write it takes as long as to read it."""
+    """Read a device map, and return it with its text without needless space. Writing takes as long as reading."""
     parsed = devices.parse_devices("hardware", text)
     return parsed, document.dump_json(parsed)
 
 
 async def write(transaction: Transaction, draft: Draft) -> bool:
-    """Insert a workflow; False when its template has changed or its id was taken in the meantime.
+    """Insert a workflow. Return False if its template has changed or its id was taken in the meantime.
 
-    Raises `errors.NotFound` for a worker that is no machine.
+    Raises `errors.NotFound` for a worker that is not a machine.
     """
     transaction.changed = False
     transaction.changed = await _insert(transaction.fetch, draft, actor=None)

@@ -1,4 +1,7 @@
-"""The document that a workflow's workers share: versions from 1, of which the newest keep their data."""
+"""The document that the workers of a workflow share.
+
+Its versions are numbered from 1. Only the newest versions keep their data.
+"""
 
 import dataclasses
 
@@ -9,7 +12,7 @@ from tinkwell.server.database.database import Database, Transaction
 from tinkwell.server.workflow.store import data as workflow_data
 from tinkwell.server.workflow.store import queries
 
-# More than what Tinkerbell's worker can send in a message, with metadata that repeat it.
+# More than Tinkerbell's worker can send in a message, including metadata that repeat the data.
 MAX_DATA_BYTES = 2 * 1024 * 1024
 MAX_METADATA_BYTES = 1024 * 1024
 KEPT_VERSIONS = 3
@@ -20,7 +23,7 @@ _PARSERS = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Document:
-    """A version's text; empty and of version 0 where nothing was ever written."""
+    """The text of a version. It is empty, and the version is 0, if nothing was ever written."""
 
     text: str
     version: int
@@ -38,7 +41,7 @@ class WorkflowDataService:
         self._aside = offload.Aside(_PARSERS)
 
     async def get_data(self, workflow_id: str, version: int) -> Document:
-        """Return the data of a version, 0 for the latest; one that is not kept any more is not found."""
+        """Return the data of a version, or of the latest one for 0. Raises `errors.NotFound` if it is not kept."""
         found = await self._get(workflow_id, version)
         if found is None:
             return _NONE
@@ -47,22 +50,22 @@ class WorkflowDataService:
         return Document(found.data, found.number)
 
     async def get_metadata(self, workflow_id: str, version: int) -> Document:
-        """Return the metadata of a version, 0 for the latest; it is kept when the data is not."""
+        """Return the metadata of a version, or of the latest one for 0. Metadata outlives the data."""
         found = await self._get(workflow_id, version)
         return _NONE if found is None else Document(found.metadata, found.number)
 
     async def get_version(self, workflow_id: str) -> int:
-        """Return the number of the latest version, 0 where there is none."""
+        """Return the number of the latest version, or 0 if there is none."""
         found = await self._get(workflow_id, 0)
         return 0 if found is None else found.number
 
     async def get_length(self, workflow_id: str) -> int:
-        """Return the length in bytes of the longest data that is kept, 0 where there is none."""
+        """Return the length in bytes of the longest data that is kept, or 0 if there is none."""
         workflow_id = parse.parse_uuid("workflow_id", workflow_id)
         return await self._database.read(lambda connection: workflow_data.longest(connection, workflow_id))
 
     async def update(self, workflow_id: str, *, metadata: bytes, data: bytes, actor: str) -> int:
-        """Write the next version and return its number. Both texts are kept as they are; no metadata means `{}`."""
+        """Write the next version and return its number. Both texts are stored unchanged; no metadata becomes `{}`."""
         workflow_id = parse.parse_uuid("workflow_id", workflow_id)
         metadata_text = await self._aside.run(_parse, "metadata", metadata or b"{}", MAX_METADATA_BYTES)
         data_text = await self._aside.run(_parse, "data", data, MAX_DATA_BYTES)

@@ -1,6 +1,6 @@
-"""Ends what has run out, when anybody asks: a deadline, or the lease of whoever ran an action.
+"""Ends workflows and actions whose deadline has passed, or whose owner's lease is over, when a caller asks.
 
-The one clock is the database's.
+All times come from the clock of the database.
 """
 
 import dataclasses
@@ -17,10 +17,10 @@ from tinkwell.server.workflow.store import step as workflow_step
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expired:
-    """What asking has come to. The revision is 0 where nothing changed.
+    """The result of an expiry check. `revision` is 0 if nothing changed.
 
-    `remaining_seconds` is the time until something will; None where the passing of time alone will not do it. That an
-    attempt was lost is `has_lost`.
+    `remaining_seconds` is the time until the next deadline or expiry; it is None if nothing changes by the passing of
+    time alone. `has_lost` says that an attempt was lost.
     """
 
     revision: int
@@ -31,10 +31,10 @@ class Expired:
 async def expire(
     recovery: workflow_recovery.WorkflowRecovery, workflow_id: str, *, deadlines_only: bool, actor: str
 ) -> Expired:
-    """End what has a deadline that is past in a workflow, and what runs in it if it is lost. Raises `errors.NotFound`.
+    """End what is past its deadline in a workflow, and its lost attempts. Raises `errors.NotFound`.
 
-    Of one that is over, machines that nobody alive holds any more are let go. `deadlines_only` leaves what is lost to
-    those who may still take it over.
+    If the workflow is over, release its machines whose lease is over. With `deadlines_only` the lost attempts stay, so
+    that another owner may still take them over.
     """
     written = await recovery.run(
         lambda transaction, prepared: _expire(transaction, workflow_id, prepared, deadlines_only=deadlines_only),
@@ -49,14 +49,14 @@ async def write(
     changes: change.Changes,
     prepared: workflow_recovery.Prepared | None,
 ) -> None:
-    """Write a judgement over a workflow, and note it in the journal as a report that nobody made."""
+    """Write the steps of an expiry, and add a journal entry for each attempt that it ended."""
     connection, workflow_id = transaction.connection, locked.workflow.id
     transaction.changed = True
     await workflow_recovery.write(
         transaction, workflow_step.Move(workflow_id=workflow_id, steps=changes.steps), prepared
     )
     if any(held.is_lost for held in locked.holds.values()):
-        # Nobody is there to release what a workflow leaves that has ended by this.
+        # The workflow has ended, and no living owner will release the machines that it still holds.
         await hold.clear_dead(connection, workflow_id)
     for step in _ended_attempts(changes):
         action = transition.locate(locked.actions, action_id=step.action_id)
@@ -78,7 +78,7 @@ async def write(
 
 
 def _ended_attempts(changes: change.Changes) -> list[change.EndAction | change.RetryAction]:
-    """Return the steps that end an attempt, other than by a cancellation."""
+    """Return the steps that end an attempt for another reason than a cancellation."""
     ends = (step for step in changes.steps if isinstance(step, change.EndAction | change.RetryAction))
     return [step for step in ends if step.state is not State.CANCELLED]
 
@@ -106,7 +106,7 @@ async def _expire(
         return Expired(0, transition.remaining_seconds(locked.workflow, locked.actions))
     await write(transaction, locked, changes, prepared)
     has_lost = any(step.state is State.FAILED for step in _ended_attempts(changes))
-    # A workflow goes on where an attempt is repeated, and may have a deadline of its own.
+    # A workflow whose attempt is repeated goes on, and may be past a deadline of its own.
     after = await workflow_step.lock(transaction, workflow_id)
     remaining = transition.remaining_seconds(after.workflow, after.actions) if after is not None else None
     return Expired(0, remaining, has_lost)

@@ -1,8 +1,8 @@
-"""Those who watch output: of a workflow, of an operation on a release, of whatever writes one line after another.
+"""The watchers of output: of a workflow, of an operation on a release, and of anything else that writes lines in order.
 
-A watcher reads page after page. With nothing left it waits: whoever adds lines through this server wakes it, and as
-lines may also come in through another server it looks again twice a second. It holds nothing but its place, so it may
-be as slow as it likes.
+A watcher reads page after page. When no lines are left, it waits. A call that adds lines through this server wakes it.
+Lines may also be added through another server, so the watcher looks again twice a second. It keeps nothing but its
+position, so a slow watcher costs no memory.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from tinkwell.core import errors
 
 MAX_BATCH_BYTES = 256 * 1024
 MAX_WATCHERS = 200
-# Lines may have 16 KiB each, so that a page takes 4 MiB at most.
+# A line has at most 16 KiB, so a page takes at most 4 MiB.
 PAGE = 256
 POLL_SECONDS = 0.5
 
-# What a line takes on the wire besides its texts.
+# The bytes of a line on the wire besides its texts.
 _FIELDS_BYTES = 100
 
 L = TypeVar("L")
@@ -26,40 +26,40 @@ L_co = TypeVar("L_co", covariant=True)
 
 
 class Page(Protocol[L_co]):
-    """Lines in their order, and whether what wrote them was over when they were read."""
+    """A page of lines in order, and whether their source was over when the page was read."""
 
     @property
     def lines(self) -> Sequence[L_co]:
-        """At most a page of lines, and one more that has changed."""
+        """At most a page of lines, plus one line before them that has changed."""
 
     @property
     def is_over(self) -> bool:
-        """Whether no more lines will follow these, but for those that a full page has left out."""
+        """Whether no more lines will follow, except those that did not fit into a full page."""
 
 
 class Followers:
-    """The watchers of one kind of output through this server, by the id of what writes it."""
+    """The watchers of one kind of output through this server, by the id of the source."""
 
     def __init__(self, *, poll_seconds: float = POLL_SECONDS, page: int = PAGE) -> None:
         self._poll_seconds = poll_seconds
         self._page = page
-        # An entry goes with its last watcher.
+        # The entry of an id is removed with its last watcher.
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
 
     def close(self) -> None:
-        """End every watcher that waits for more; it may go on at another server."""
+        """End all watchers that wait for more lines. Their clients may go on at another server."""
         self._is_closed = True
         for key in self._waiting:
             self.wake(key)
 
     @property
     def count(self) -> int:
-        """The number of watchers at this moment."""
+        """The number of watchers now."""
         return sum(len(watchers) for watchers in self._waiting.values())
 
     def wake(self, key: str) -> None:
-        """Have those look who wait for lines of this."""
+        """Wake the watchers that wait for lines of this id."""
         for woken in self._waiting.get(key, ()):
             woken.set()
 
@@ -71,15 +71,15 @@ class Followers:
         *,
         follow: bool,
     ) -> AsyncGenerator[Sequence[L], None]:
-        """Yield lines in batches; with `follow`, go on until it is over and all is sent.
+        """Yield lines in batches. With `follow`, go on until the source is over and all of its lines are sent.
 
-        `read` returns the page after a line, or the first one, and `size` the bytes of a line's texts. Raises
-        `errors.LimitReached` for too many watchers, and `errors.Unavailable` once closed.
+        `read` returns the page after a line, or the first page. `size` returns the bytes of a line's texts. Raises
+        `errors.LimitReached` if there are too many watchers, and `errors.Unavailable` after `close`.
         """
         with self._watching(key) as woken:
             last: L | None = None
             while True:
-                # Before the page is read: what comes in later than the page wakes this watcher again.
+                # Cleared before the page is read, so that lines which are added later wake this watcher again.
                 woken.clear()
                 page = await read(last)
                 for batch in _batches(page.lines, size):

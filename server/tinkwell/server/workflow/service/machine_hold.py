@@ -1,4 +1,4 @@
-"""The machines that workflows hold under leases: named to those who acquire one, and released by their owner."""
+"""The machines that workflows hold under leases: listed for a new owner, and released by their owner."""
 
 from collections.abc import Sequence
 
@@ -11,21 +11,21 @@ from tinkwell.server.workflow.store import hold
 
 
 class MachineHolds:
-    """What `tinkwell.server.lease` asks about workflows, and the release of their machines."""
+    """Answers the questions of `tinkwell.server.lease` about workflows, and releases their machines."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def inherited(self, connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
-        """Return workflows that hold machines under a lease."""
+        """Return the ids of workflows that hold machines under a lease."""
         return await hold.inherited(connection, lease_id, limit=limit)
 
     async def lost(self, connection: AsyncConnection, *, limit: int) -> Sequence[str]:
-        """Return workflows of which something may run on a machine that nobody alive holds."""
+        """Return the ids of workflows that may still run on a machine whose lease is over."""
         return await hold.lost(connection, limit=limit)
 
     async def release(self, token: int, *, workflow_id: str, worker_id: str, actor: str) -> None:
-        """Let go a machine of a workflow, all of them without a worker, that are held under a lease.
+        """Release a machine that a workflow holds under a lease, or all of them if `worker_id` is empty.
 
         Raises `errors.InvalidField`.
         """

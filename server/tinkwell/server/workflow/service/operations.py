@@ -1,4 +1,4 @@
-"""Workflows: created, read, moved by reports, cancelled, deleted."""
+"""Creates, reads, moves, cancels and deletes workflows."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -25,14 +25,14 @@ T = TypeVar("T")
 MAX_REASON_BYTES = 1_000
 # A hundred years.
 MAX_AGE_SECONDS = 36_500 * 86_400
-# What still fits into one answer.
+# The largest number of contexts that fits into one response.
 MAX_CONTEXTS = 10_000
 _PAGE = 500
 _IDS_PAGE = 5_000
 
 
 class WorkflowService:
-    """What can be done to workflows. Whatever takes an id raises `errors.InvalidField` and `errors.NotFound` for it."""
+    """The operations on workflows. Methods that take an id raise `errors.InvalidField` and `errors.NotFound` for it."""
 
     def __init__(self, database: Database, rendering: Rendering, *, retention_seconds: float = 0.0) -> None:
         self._database = database
@@ -62,7 +62,7 @@ class WorkflowService:
         return _found(found, workflow_id)
 
     async def list_in(self, states: Collection[State]) -> AsyncGenerator[Workflow, None]:
-        """Yield the workflows in any of the states, all if none is given, oldest first and without data."""
+        """Yield the workflows in any of the states, or all if `states` is empty, oldest first and without data."""
         async with (
             self._database.snapshot() as connection,
             contextlib.aclosing(queries.list_live(connection, states)) as found,
@@ -71,7 +71,7 @@ class WorkflowService:
                 yield listed
 
     async def list_unfinished(self) -> AsyncGenerator[Unfinished, None]:
-        """Yield the ids of the workflows that are not finished, many at a time."""
+        """Yield the ids of the unfinished workflows, in pages."""
         place: workflow_progress.Place | None = workflow_progress.BEGINNING
         while place is not None:
             page, place = await workflow_progress.unfinished(self._database.fetch, after=place, limit=_IDS_PAGE)
@@ -84,9 +84,9 @@ class WorkflowService:
         return _found(found, workflow_id)
 
     async def cancel(self, workflow_id: str, reason: str, *, actor: str) -> int:
-        """End an unfinished workflow and return the revision; 0 if it was cancelled before.
+        """Cancel an unfinished workflow and return the revision, which is 0 if the workflow was cancelled before.
 
-        Raises `errors.IllegalTransition` for one that has ended otherwise.
+        Raises `errors.IllegalTransition` for a workflow that has ended in another state.
         """
         workflow_id = parse.parse_uuid("id", workflow_id)
         reason = parse.parse_text("reason", reason, max_bytes=MAX_REASON_BYTES, allow_empty=True, multiline=True)
@@ -114,30 +114,30 @@ class WorkflowService:
 
     @property
     def lost_attempts(self) -> int:
-        """Attempts at actions of which nobody can tell any more how they ended, since this process began."""
+        """The number of attempts, since this process began, whose outcome is unknown and stays unknown."""
         return self._reports.lost_attempts + self._expired_attempts
 
     async def report(self, report: ActionReport, *, actor: str) -> Reported:
-        """Move an action on; see `Reports.apply`."""
+        """Apply a worker's report about an action; see `Reports.apply`."""
         return await self._reports.apply(report, actor=actor)
 
     async def report_together(
         self, reports: Sequence[ActionReport | errors.InvalidField], *, actor: str
     ) -> list[Outcome]:
-        """Move actions on; see `Reports.apply_together`."""
+        """Apply several reports; see `Reports.apply_together`."""
         return await self._reports.apply_together(reports, actor=actor)
 
     async def expire(self, workflow_id: str, *, deadlines_only: bool = False, actor: str) -> Expired:
-        """End what has a deadline that is past in a workflow, or is lost; see `workflow_expiry.expire`."""
+        """End what is past its deadline or lost in a workflow; see `workflow_expiry.expire`."""
         parsed = parse.parse_uuid("id", workflow_id)
         expired = await expiry.expire(self._recovery, parsed, deadlines_only=deadlines_only, actor=actor)
         self._expired_attempts += expired.has_lost
         return expired
 
     async def prune(self, age_seconds: float | None, *, is_wanted: bool, actor: str) -> AsyncGenerator[Pruned, None]:
-        """Forget what ended so long ago if that `is_wanted`, and yield what is gone, or would be, piece by piece.
+        """Find the workflows that ended at least `age_seconds` ago, and delete them if `is_wanted`. Yield the counts.
 
-        None stands for the server's own setting. Raises `errors.InvalidField`, and what `Pruning.run` does.
+        With an age of None the server's setting applies. Raises `errors.InvalidField`, and the errors of `Pruning.run`.
         """
         age_seconds = _age(age_seconds, self._retention_seconds)
         pieces = (
@@ -150,7 +150,7 @@ class WorkflowService:
                 yield pruned
 
     async def list_reports(self, workflow_id: str) -> AsyncGenerator[JournalEntry, None]:
-        """Yield what was reported about a workflow's actions, in order; also of a deleted workflow."""
+        """Yield the reports about a workflow's actions in order. The workflow may be deleted."""
         workflow_id = parse.parse_uuid("id", workflow_id)
         entries, place = await self._journal(workflow_id, 0)
         if not entries and not await self._database.read(
@@ -163,13 +163,16 @@ class WorkflowService:
             entries, place = await self._journal(workflow_id, place)
 
     async def progress(self, workflow_id: str, *, with_actions: bool = False) -> Progress:
-        """Return how far a workflow is, if wanted with its actions at the same moment."""
+        """Return the progress of a workflow, with its actions at the same moment if `with_actions`."""
         workflow_id = parse.parse_uuid("id", workflow_id)
         found = await workflow_progress.of_workflow(self._database.fetch, workflow_id, with_actions=with_actions)
         return _found(found, workflow_id)
 
     async def progress_of_worker(self, worker_id: str) -> list[Progress]:
-        """Return how far every workflow of a worker is, oldest first; `errors.LimitReached` beyond `MAX_CONTEXTS`."""
+        """Return the progress of each workflow of a worker, oldest first.
+
+        Raises `errors.LimitReached` if there are more than `MAX_CONTEXTS`.
+        """
         worker_id = parse.parse_uuid("worker_id", worker_id)
         found = await workflow_progress.of_worker(self._database.fetch, worker_id, limit=MAX_CONTEXTS + 1)
         if len(found) > MAX_CONTEXTS:
@@ -177,7 +180,7 @@ class WorkflowService:
         return found
 
     async def list_due(self, worker_id: str) -> AsyncGenerator[Progress, None]:
-        """Yield the unfinished workflows whose next action is this worker's, oldest first."""
+        """Yield the unfinished workflows whose next action belongs to this worker, oldest first."""
         worker_id = parse.parse_uuid("worker_id", worker_id)
         page, place = await self._due(worker_id, workflow_progress.BEGINNING)
         while page:

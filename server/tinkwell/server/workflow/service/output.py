@@ -1,7 +1,7 @@
-"""The output of actions: appended as it comes, and watched in the order of action, attempt and number.
+"""The output of actions: appended as it is produced, and watched in the order of action, attempt and number.
 
-Lines of a workflow are expected in that order, as a worker produces them. A line that is added before the place of a
-watcher is not sent to it, and an open one is sent again as long as it is the last one that was.
+A worker is expected to send its lines in that order. A line that sorts before a watcher's position is not sent to that
+watcher. The last line may be open, which means that it may still change; a watcher receives it again after each change.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from tinkwell.server.workflow.store import output, queries
 
 MAX_LINES = 1_000
 MAX_LINE_BYTES = 16 * 1024
-# The bound on the output of one attempt and its hook: whoever runs them numbers their lines.
+# The largest line number of one attempt and its hook. The worker numbers the lines.
 MAX_NUMBER = 200_001
 
 
@@ -32,25 +32,26 @@ N = TypeVar("N", bound=_Line)
 
 
 class LogService:
-    """AppendLogs and WatchLogs."""
+    """Implements AppendLogs and WatchLogs."""
 
     def __init__(self, database: Database, *, poll_seconds: float = follower.POLL_SECONDS) -> None:
         self._database = database
         self._followers = follower.Followers(poll_seconds=poll_seconds)
 
     def close(self) -> None:
-        """End every watcher that waits for more; it may go on at another server."""
+        """End all watchers that wait for more lines. Their clients may go on at another server."""
         self._followers.close()
 
     @property
     def watcher_count(self) -> int:
-        """The number of watchers at this moment."""
+        """The number of watchers now."""
         return self._followers.count
 
     async def append(self, workflow_id: str, lines: Sequence[NewLine], *, actor: str) -> None:
-        """Add lines to the output of a workflow's actions; one that is there is left as it is, unless it is open.
+        """Add lines to the output of a workflow's actions. A line that exists stays unchanged, unless it is open.
 
-        Raises `errors.InvalidField`, and `errors.NotFound` for the workflow or for an action that is not one of its.
+        Raises `errors.InvalidField`, and `errors.NotFound` for the workflow or for an action that does not belong to
+        it.
         """
         workflow_id = parse.parse_uuid("workflow_id", workflow_id)
         parsed = latest(_parse(lines), lambda line: (line.action_id, line.attempt, line.number))
@@ -69,9 +70,9 @@ class LogService:
         self._followers.wake(workflow_id)
 
     async def watch(self, workflow_id: str, *, follow: bool) -> AsyncGenerator[Sequence[LogLine], None]:
-        """Yield the output of a workflow in batches; with `follow`, go on until it is finished and all is sent.
+        """Yield the output of a workflow in batches. With `follow`, go on until it is finished and all of it is sent.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and what `Followers.watch` does.
+        Raises `errors.InvalidField`, `errors.NotFound`, and the errors of `Followers.watch`.
         """
         workflow_id = parse.parse_uuid("workflow_id", workflow_id)
         if not await self._database.read(lambda connection: queries.exists(connection, workflow_id)):
@@ -89,20 +90,20 @@ class LogService:
 
 
 def check_lines(count: int) -> None:
-    """Refuse more lines than may come at once."""
+    """Raise `errors.InvalidField` for more lines than one call may send."""
     if count > MAX_LINES:
         raise errors.InvalidField.of("lines", f"has {count:,} lines; send at most {MAX_LINES:,} at once")
 
 
 def check_line(checks: check.Checks, field: str, *, attempt: int, number: int, text: str) -> None:
-    """Check what every line has, whatever writes it."""
+    """Check the fields that the lines of workflows and of operations have in common."""
     checks.take(parse.parse_int_range, f"{field}.attempt", attempt, low=1, high=MAX_ATTEMPT)
     checks.take(parse.parse_int_range, f"{field}.number", number, low=1, high=MAX_NUMBER)
     checks.take(_parse_text, f"{field}.text", text)
 
 
 def latest(lines: Iterable[N], key: Callable[[N], Hashable]) -> list[N]:
-    """Return each line once, as it is after all were added in turn: the first, or what an open one has become."""
+    """Return each line once, in its final form: the first version, or the last version of an open line."""
     kept: dict[Hashable, N] = {}
     for line in lines:
         known = kept.get(key(line))
@@ -130,7 +131,7 @@ def _parse_line(checks: check.Checks, field: str, line: NewLine) -> NewLine:
 
 
 def _parse_text(field: str, text: str) -> str:
-    """Check a line: programs write all kinds of characters, and only one of them cannot be stored."""
+    """Check the text of a line. Every character is allowed but NUL, which PostgreSQL cannot store."""
     if (size := len(text.encode())) > MAX_LINE_BYTES:
         raise errors.InvalidField.of(field, f"has {size:,} bytes; at most {MAX_LINE_BYTES:,} are allowed")
     if "\0" in text:

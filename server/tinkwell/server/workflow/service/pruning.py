@@ -1,18 +1,18 @@
-"""Forgets workflows that are past their time, and what belongs to them, without being in anybody's way.
+"""Prunes workflows that ended long ago, and all that belongs to them, without delaying other calls.
 
-Theory of operation. A walk goes through the workflows from the latest end that is past to the earliest, so that it
-meets the last one of a chain of recoveries first. It takes a few at a time:
+Theory of operation. A run goes through the old workflows from the latest end to the earliest, so that it meets the last
+workflow of a chain of recoveries first. It takes a few at a time:
 
     mark ──▶ lines of output, documents, reports, in pieces ──▶ remove
 
-Marking is what a user's deletion does, and what watchers hear as one. From then on nobody sees the workflow, so what
-belongs to it can go piece by piece. Removing takes the rest, with the actions, each of which watchers hear of. All of
-these are transactions of their own, each with a few hundred events at most, and a pause after it. The rule is asked in
-the transaction that marks and in the one that removes, while the rows are locked. A walk that ends in between is taken
-up by the next one, which finds the workflow past its time as before.
+Marking is the same as a user's deletion, and watchers receive it as one. A marked workflow is invisible, so its parts
+can be deleted piece by piece. Removing deletes the rest with the actions, and watchers receive an event for each of
+these. Each piece is a transaction of its own, with a few hundred events at most, and a pause after it. The rule is
+checked in the transaction that marks and in the one that removes, while the rows are locked. If a run ends between
+these, the next run finishes its work, because it finds the same workflows.
 
-After the workflows go reports of workflows that were removed by hand, and then machines and templates that were deleted
-so long ago and that nothing refers to.
+After the workflows, a run deletes reports of workflows that were deleted from the database by hand, and then machines
+and templates that were deleted long ago and that nothing refers to.
 """
 
 import asyncio
@@ -31,22 +31,22 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[Fetch], Awaitable[T]]
 
 _WORKFLOWS = 100
-# Workflows and actions that are removed in one transaction, and so its events: as long as it commits, all that is
-# committed beside it waits to be delivered. One workflow may have more.
+# The rows of workflows and actions that one transaction removes, and therefore its events. While it commits, later
+# transactions wait to be delivered. One workflow may have more rows than this.
 _MAX_ROWS = 200
 _LOOKED_AT = 500
 _SHORTEST_PAUSE_SECONDS = 0.02
-# Longer than a piece and its pause take. Another server waits for so long after the one whose turn it is has died.
+# Longer than a piece and its pause take. If the server whose turn it is dies, another one waits for this long.
 TURN_SECONDS = 60.0
 
 
 class LostTurn(Exception):
-    """Another server forgets at this moment."""
+    """Another server is pruning at this moment."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many of each are gone, or would be."""
+    """The numbers of rows that were deleted, or that would be."""
 
     workflows: int = 0
     actions: int = 0
@@ -60,9 +60,10 @@ class Pruned:
 
 
 class Pruning:
-    """Looks, and forgets. With a `holder`, an id, it forgets only while it is that one's turn.
+    """Finds and deletes what is old enough.
 
-    A pause is as long as what it follows took, and no shorter than `pause_seconds`.
+    With a `holder`, an id, it deletes only while that holder has the turn. The pause after a piece is as long as the
+    piece took, and at least `pause_seconds`.
     """
 
     def __init__(self, database: Database, *, holder: str = "", pause_seconds: float = _SHORTEST_PAUSE_SECONDS) -> None:
@@ -71,7 +72,7 @@ class Pruning:
         self._pause_seconds = pause_seconds
 
     async def look(self, *, age_seconds: float) -> AsyncGenerator[Pruned, None]:
-        """Yield what `run` would forget, piece by piece."""
+        """Yield the counts of what `run` would delete, piece by piece."""
         fetch = self._database.fetch
         before = await store.cut(fetch, age_seconds)
         place, gone, kept = store.beginning(before), set[str](), list[str]()
@@ -91,9 +92,9 @@ class Pruning:
         yield Pruned(hardware=hardware, templates=templates)
 
     async def run(self, *, age_seconds: float, actor: str) -> AsyncGenerator[Pruned, None]:
-        """Forget what ended, or was deleted, so long ago, and yield what is gone, piece by piece.
+        """Delete what ended or was deleted at least `age_seconds` ago, and yield the counts, piece by piece.
 
-        Raises `LostTurn`, and `errors.IllegalTransition` where the server's role may not delete.
+        Raises `LostTurn`, and `errors.IllegalTransition` if the server's role may not delete.
         """
         fetch = self._database.fetch
         before = await store.cut(fetch, age_seconds)
@@ -106,11 +107,11 @@ class Pruning:
             yield await forget()
 
     async def give_turn_back(self) -> None:
-        """Let another server forget from now on."""
+        """End this holder's turn, so that another server may prune."""
         await store.take_turn(self._database.fetch, self._holder, seconds=0)
 
     async def _write(self, work: Work[T], *, actor: str) -> T:
-        """Run a piece in one transaction; then make a pause."""
+        """Run one piece in a transaction of its own, then pause."""
 
         async def once(transaction: Transaction) -> T:
             transaction.changed = False
@@ -126,20 +127,20 @@ class Pruning:
 
 
 class _Write(Protocol):
-    """Runs a piece."""
+    """Runs one piece in a transaction."""
 
     async def __call__(self, work: Work[T]) -> T: ...
 
 
 class _Walk:
-    """What a run does, piece by piece."""
+    """The pieces of one run."""
 
     def __init__(self, write: _Write, before: datetime.datetime) -> None:
         self._write = write
         self._before = before
 
     async def forget_workflows(self, found: Sequence[Candidate]) -> Pruned:
-        """Forget those of a few workflows that are past their time, and that nobody has locked."""
+        """Delete those of the candidates that are old enough and that no other transaction has locked."""
 
         async def mark(fetch: Fetch) -> list[str]:
             past = await self._locked(fetch, [candidate.id for candidate in found])
@@ -158,7 +159,7 @@ class _Walk:
         return Pruned(len(actions), sum(actions), lines, reports)
 
     async def forget_strays(self) -> Pruned:
-        """Forget reports of workflows that were removed by hand."""
+        """Delete the reports of workflows that were deleted from the database by hand."""
         count, page = 0, store.Strays(0, 0, has_more=True)
 
         async def forget(fetch: Fetch) -> store.Strays:
@@ -170,11 +171,11 @@ class _Walk:
         return Pruned(reports=count)
 
     async def forget_hardware(self) -> Pruned:
-        """Forget machines that were deleted, and that nothing refers to."""
+        """Delete machines that are marked as deleted and that nothing refers to."""
         return Pruned(hardware=await self._forget_unused(store.FORGET_HARDWARE))
 
     async def forget_templates(self) -> Pruned:
-        """Forget templates that were deleted, and that nothing refers to."""
+        """Delete templates that are marked as deleted and that nothing refers to."""
         return Pruned(templates=await self._forget_unused(store.FORGET_TEMPLATES))
 
     async def _locked(self, fetch: Fetch, ids: Sequence[str]) -> list[str]:

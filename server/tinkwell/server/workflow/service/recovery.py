@@ -1,13 +1,13 @@
-"""Starts what recovers a workflow that ends without success, in the transaction that ends it.
+"""Creates the workflow that recovers a failed one, in the transaction that ends the failed one.
 
-Theory of operation. The rules say by which template a workflow is recovered (`change.EndWorkflow`). To render it
-takes long, so it is done before the transaction, as for any workflow. But only inside of it is known that it is needed:
+Theory of operation. The rules say which template recovers a workflow (`change.EndWorkflow`). Rendering it takes long,
+so it happens before the transaction, as for any workflow. But only the transaction finds out that a recovery is needed:
 
     work ──▶ an end, with a recovery that is not prepared ──▶ all is undone ──▶ it is prepared ──▶ work, once more
 
-The end and its recovery are written together, or not at all. Where the recovery cannot be created, for whatever reason,
-the end is written without it, and its cause says why: nothing may keep a workflow from ending. What recovers is
-recovered itself if its template says so, and each template comes once in such a chain, so that none goes on for ever.
+The end and its recovery are written together, or not at all. If the recovery cannot be created, the end is written
+without it, and its cause says why. No error may keep a workflow from ending. A recovering workflow is recovered itself
+if its template says so. A template may occur only once in such a chain, so every chain ends.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from tinkwell.server.workflow.store import step
 T = TypeVar("T")
 
 MAX_ERROR_CHARACTERS = 1_000
-# Well below what a call may take, for an end that is not answered in time is not written.
+# Well below the deadline of a call: if a call runs out of time, the end of its workflow is not written.
 PREPARE_SECONDS = 10.0
 _TRIES = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What is to recover a workflow, as far as it could be made ready: a draft, or the reason why there is none."""
+    """The prepared recovery of a workflow: a draft, or the reason why there is none."""
 
     ended_id: str
     template_name: str
@@ -46,7 +46,7 @@ Work: TypeAlias = Callable[[Transaction, Prepared | None], Awaitable[T]]
 
 
 class _Unprepared(Exception):
-    """A workflow is about to end, and what recovers it is not prepared, or not any more."""
+    """A workflow is about to end, and its recovery is not prepared, or was prepared from an older template."""
 
     def __init__(self, ended_id: str, template_name: str) -> None:
         super().__init__(ended_id)
@@ -62,7 +62,7 @@ class WorkflowRecovery:
         self._rendering = rendering
 
     async def run(self, work: Work[T], *, actor: str) -> Written[T]:
-        """Run work in one transaction; it writes its steps by `write`, with the recovery that it is called with."""
+        """Run `work` in one transaction. It passes the prepared recovery that it receives to `write`."""
         prepared: Prepared | None = None
         deadline = asyncio.get_running_loop().time() + PREPARE_SECONDS
         for _ in range(_TRIES):
@@ -109,7 +109,7 @@ class WorkflowRecovery:
 
 
 async def write(transaction: Transaction, move: step.Move, prepared: Prepared | None) -> None:
-    """Write steps as `step.write` does, and with an end what recovers it."""
+    """Write steps as `step.write` does, and create the recovery if one of the steps ends the workflow."""
     end = move.steps[-1]
     if not isinstance(end, change.EndWorkflow) or not end.recovery_template:
         await step.write(transaction, move)
@@ -130,7 +130,7 @@ async def write(transaction: Transaction, move: step.Move, prepared: Prepared | 
 
 
 async def _write_both(transaction: Transaction, move: step.Move, draft: creation.Draft) -> None:
-    """Write an end and then what recovers it, so that their events come in this order; or neither of them."""
+    """Write an end and then the recovering workflow, so that their events come in this order; or write neither."""
     recovery = change.Recovery(template=draft.source.name, workflow_id=draft.id)
     async with transaction.savepoint():
         await step.write(transaction, _with_recovery(move, recovery))

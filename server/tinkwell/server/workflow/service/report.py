@@ -1,4 +1,4 @@
-"""What workers say about actions: checked in full first, then applied in one transaction."""
+"""Reports of workers about actions: checked in full, then applied in one transaction."""
 
 import dataclasses
 import math
@@ -18,24 +18,24 @@ from tinkwell.server.workflow.store import action_status, step
 
 MAX_MESSAGE_CHARACTERS = 1_000
 MAX_ATTEMPT = 2**31 - 1
-# Exit codes of all platforms: signals may make them negative, and Windows has unsigned ones.
+# The exit codes of all platforms: signals may make them negative, and those of Windows are unsigned.
 _LOWEST_EXIT_CODE = -(2**31)
 _HIGHEST_EXIT_CODE = 2**32 - 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ActionReport(ActionStatus):
-    """A report as it came in. The action is named by its id, or by the names of its task and itself."""
+    """A report as a worker sent it. The action is named by its id, or by the names of its task and itself."""
 
     lease_token: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reported:
-    """What a report has come to. The revision is 0 for a repetition; a running action may have a deadline.
+    """The result of a report.
 
-    `state` is the action's, after the report. `data_version` is the latest of the document that the workflow's workers
-    share, 0 without one.
+    `revision` is 0 for a repeated report. `state` is the action's state after the report. A running action may have a
+    deadline. `data_version` is the latest version of the workflow's shared document, 0 without one.
     """
 
     revision: int
@@ -46,24 +46,24 @@ class Reported:
 
 
 class AttemptLost(errors.IllegalTransition):
-    """What a report wanted to take up is lost; that it is has been written."""
+    """The attempt that a worker wanted to take up is lost. The loss has been written."""
 
 
 async def apply(recovery: workflow_recovery.WorkflowRecovery, report: ActionReport, *, actor: str) -> Reported:
-    """Move an action on, and its workflow with it, by a report that was parsed; a repeated one changes nothing.
+    """Apply a report that was parsed to its action and workflow. A repeated report changes nothing.
 
     Raises `errors.NotFound`, `errors.WrongWorker`, `errors.IllegalTransition`, and `errors.LeaseHeld` and
     `errors.LeaseLost` by the rules of `tinkwell.core.lease.lease`.
     """
     written = await recovery.run(lambda transaction, prepared: _apply(transaction, report, prepared), actor=actor)
     if isinstance(written.value, AttemptLost):
-        # Raised only here, since what was written about it is to stay.
+        # Raised only here, outside of the transaction, so that the loss stays written.
         raise written.value
     return dataclasses.replace(written.value, revision=written.revision)
 
 
 def parse_message(field: str, text: str) -> str:
-    """Check what a worker says: any text of a thousand characters, since a report must not fail for its wording."""
+    """Check the length of a worker's message. Any wording is accepted, so that no report fails for it."""
     if len(text) > MAX_MESSAGE_CHARACTERS:
         raise errors.InvalidField.of(
             field, f"has {len(text):,} characters; at most {MAX_MESSAGE_CHARACTERS:,} are allowed"
@@ -74,7 +74,7 @@ def parse_message(field: str, text: str) -> str:
 
 
 def parse(report: ActionReport) -> ActionReport:
-    """Check all of a report that can be checked by itself; raises `errors.InvalidField`."""
+    """Check everything about a report that needs no look at the database. Raises `errors.InvalidField`."""
     checks = check.Checks()
     parsed = dataclasses.replace(
         report,
@@ -94,7 +94,7 @@ def parse(report: ActionReport) -> ActionReport:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """What a report does to its workflow; without steps it tells what is so already."""
+    """The effect of a report on its workflow. Without steps, the report repeats the present state."""
 
     action: change.Action
     changes: change.Changes
@@ -105,7 +105,7 @@ class Decision:
 
     @property
     def reported(self) -> Reported:
-        """The answer once this is written, but for its revision."""
+        """The response for when this is written, with a revision of 0."""
         starts = (each for each in self.changes.steps if isinstance(each, change.StartAction))
         left = next((start.deadline_seconds for start in starts), None)
         state = transition.state_after(self.action, self.changes)
@@ -113,7 +113,7 @@ class Decision:
 
 
 def decide(locked: step.Locked, report: ActionReport) -> Decision:
-    """Hold a report against the rules; raises as `apply` does."""
+    """Decide on a report by the rules. Raises what `apply` raises."""
     action = transition.locate(
         locked.actions, action_id=report.action_id, task_name=report.task_name, action_name=report.action_name
     )
@@ -165,7 +165,7 @@ async def _apply(
 def _check_lease(
     hold: MachineHold | None, action: change.Action, reporter: lease.Reporter, changes: change.Changes
 ) -> str:
-    """Hold a report against the hold of its machine, and return the id of the action of which nothing is left there.
+    """Check a report against the hold of its machine. Return the id of an action that has left the machine.
 
     Raises `errors.LeaseHeld` and `errors.LeaseLost`.
     """
@@ -183,7 +183,10 @@ async def _repeat(
     reporter: lease.Reporter,
     prepared: workflow_recovery.Prepared | None,
 ) -> Reported | AttemptLost:
-    """Answer a report of what is so already. That an action runs may also mean that somebody wants to take it up."""
+    """Answer a report that repeats the present state.
+
+    A repeated start may also mean that a worker takes an attempt up.
+    """
     if action.state is State.RUNNING:
         hold = locked.holds.get(action.worker_id)
         verdict = lease.judge_start(hold, reporter, is_again=True, whatever_the_engine=action.reboots)

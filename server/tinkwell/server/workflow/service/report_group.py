@@ -1,18 +1,18 @@
-"""Writes reports together that come while others are being written: one transaction, and one flush, for all of them.
+"""Writes reports that arrive while others are being written together: one transaction, and one flush, for all of them.
 
-Theory of operation. Most of what a report costs is what its transaction costs, however little is written in it.
+Theory of operation. The transaction is the largest part of a report's cost, however little it writes.
 
-    reports ──▶ waiting ──▶ whoever comes first takes what waits ──▶ one transaction ──▶ each has its own answer
+    reports ──▶ waiting ──▶ the first takes all that wait ──▶ one transaction ──▶ each has its own answer
                                            │
-                                           └──▶ none: what is refused, or does more than move an action on
+                                           └──▶ none for a report that is refused, or does more than move an action
 
-So a report that comes by itself is written at once, and many are written in few transactions. Only reports of one
-actor under one lease are written together, and of each workflow a start, a success, or a success and the start that
-follows it. What they do is decided and written as for any report, but that nothing is waited for: a workflow that
-somebody else moves at this moment is left out, and so is one that would start on a busy machine. Whatever is left out
-gets no answer here; it is done by itself, as if there were no groups, and is answered with its own error. Where a write
-fails, as of a start whose machine another workflow takes at this moment, all of the group are done by themselves. A
-report is answered once it is durable.
+So a report that arrives alone is written at once, and many reports are written in few transactions. Only reports of one
+actor under one lease are written together, and of each workflow only a start, a success, or a success and the start
+that follows it. The group is decided and written by the same rules as single reports, but never waits for a lock: it
+leaves out a workflow that another transaction moves, and one that would start on a busy machine. A report that is left
+out gets no answer here; it is then written alone, and gets its own error. If the write fails, for example because
+another workflow takes the machine of a start, each report of the group is written alone. A report is answered when it
+is durable.
 """
 
 import asyncio
@@ -28,22 +28,22 @@ from tinkwell.server.workflow.service import report as workflow_report
 from tinkwell.server.workflow.service.report import ActionReport, Reported
 from tinkwell.server.workflow.store import action_status, step
 
-# Each locks a workflow until all are written.
+# Each report locks a workflow until all of the group are written.
 MAX_GROUP = 64
-# Beyond so many of one reporter, each is written by itself.
+# With more waiting reports of one reporter than this, each further one is written by itself.
 MAX_WAITING = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Written:
-    """A report that was decided upon, and the action as it was before."""
+    """A report that was decided on, and its action before the report."""
 
     due: step.Due
     decision: workflow_report.Decision
 
     @property
     def last_event(self) -> step.Version:
-        """The last event that comes of it: of a start the action's, of a success the workflow's."""
+        """The last event that the report causes: the action's for a start, the workflow's for a success."""
         if isinstance(self.decision.changes.steps[-1], change.StartAction):
             return self.due.action.id, self.due.version + 1
         return self.due.workflow.id, self.due.workflow_version + 1
@@ -51,7 +51,7 @@ class _Written:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Waiting:
-    """A report that is to be written; without an answer once it was taken, it is not written here."""
+    """A report that waits to be written. If it was taken and has no answer, it is not written by this group."""
 
     report: ActionReport
     was_taken: bool = False
@@ -59,14 +59,14 @@ class _Waiting:
 
 
 class _Lane:
-    """What waits of one reporter. Whoever holds the lock writes."""
+    """The waiting reports of one reporter. The holder of the lock writes them."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.waiting: list[_Waiting] = []
 
     def take(self) -> list[_Waiting]:
-        """Take the longest waiting reports, as many as may be written together."""
+        """Take the reports that have waited longest, as many as may be written together."""
         taken: dict[str, list[_Waiting]] = {}
         count = 0
         for waiting in self.waiting:
@@ -80,16 +80,16 @@ class _Lane:
 
 
 class ReportGroups:
-    """Gathers reports and writes them."""
+    """Collects reports and writes them in groups."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lanes: dict[tuple[str, int], _Lane] = {}
 
     async def apply(self, reports: Sequence[ActionReport], *, actor: str) -> list[Reported | None]:
-        """Write those of the reports that can be written together with others; None for each that was not.
+        """Write those of the reports that can be written together with others, and return None for each other one.
 
-        They have been parsed, and all come with the same lease.
+        The reports have been parsed, and all come under the same lease.
         """
         answers: list[Reported | None] = [None] * len(reports)
         places = [place for place, report in enumerate(reports) if _is_usual(report)]
@@ -115,7 +115,7 @@ class ReportGroups:
 
     async def _write(self, group: Sequence[_Waiting], actor: str) -> None:
         reports = [waiting.report for waiting in group]
-        # What it was that failed shows when each is done by itself.
+        # The cause of a failure shows when each report is written by itself.
         with contextlib.suppress(errors.TinkwellError):
             answers = await _apply(self._database, reports, actor)
             for waiting in group:
@@ -123,7 +123,7 @@ class ReportGroups:
 
 
 async def _apply(database: Database, reports: Sequence[ActionReport], actor: str) -> dict[str, Reported]:
-    """Write what can be written together; returns the answers by the actions."""
+    """Write the reports that can be written together, and return the answers by action id."""
     written = await database.write(lambda transaction: _write(transaction, reports), actor=actor)
     if not written.value:
         return {}
@@ -149,7 +149,7 @@ async def _write(transaction: Transaction, reports: Sequence[ActionReport]) -> l
 
 
 def _decide(found: Mapping[str, step.Due], reports: Sequence[ActionReport]) -> list[_Written]:
-    """Decide on reports in their order, each on what the one before has made of its workflow."""
+    """Decide on reports in their order, each on the state that the one before it leaves."""
     completed: dict[str, int] = {}
     decided = []
     for report in reports:
@@ -166,7 +166,7 @@ def _decide(found: Mapping[str, step.Due], reports: Sequence[ActionReport]) -> l
 
 
 def _is_usual(report: ActionReport) -> bool:
-    """Whether a report may be one that is written with others. A start has no exit code."""
+    """Whether a report is of a kind that may be written with others. A start must have no exit code."""
     if report.state is State.RUNNING:
         return bool(report.action_id) and report.exit_code is None
     return bool(report.action_id) and report.state is State.SUCCEEDED

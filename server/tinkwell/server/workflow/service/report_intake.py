@@ -1,4 +1,4 @@
-"""Reports about actions, one by one and many in one call: parsed, written together where that can be, else alone."""
+"""Reports about actions, alone or many in one call. They are parsed, and written together if possible, else alone."""
 
 import asyncio
 import itertools
@@ -14,21 +14,21 @@ from tinkwell.server.workflow.service.report import ActionReport, Reported
 
 Outcome: TypeAlias = Reported | errors.TinkwellError
 
-# The answers of one call wait so long for the last of them once the first is there.
+# Once one report of a call has its answer, the call waits at most this long for the others.
 PATIENCE_SECONDS = 1.0
 
 
 class Reports:
-    """What agents say about actions."""
+    """Takes the reports of agents about actions."""
 
     def __init__(self, database: Database, recovery: workflow_recovery.WorkflowRecovery) -> None:
         self._recovery = recovery
         self._groups = report_group.ReportGroups(database)
-        # Attempts at actions of which nobody can tell any more how they ended, since this process began.
+        # The number of attempts, since this process began, whose outcome is unknown and stays unknown.
         self.lost_attempts = 0
 
     async def apply(self, report: ActionReport, *, actor: str) -> Reported:
-        """Move an action on; raises `errors.InvalidField`, and what `workflow_report.apply` does."""
+        """Apply one report. Raises `errors.InvalidField`, and what `workflow_report.apply` raises."""
         parsed = workflow_report.parse(report)
         [answer] = await self._groups.apply([parsed], actor=actor)
         return answer or await self._apply_alone(parsed, actor)
@@ -36,10 +36,11 @@ class Reports:
     async def apply_together(
         self, reports: Sequence[ActionReport | errors.InvalidField], *, actor: str
     ) -> list[Outcome]:
-        """Move actions on; each report comes to what `apply` returns or raises for it alone, in this order.
+        """Apply several reports.
 
-        A report that could not even be read is the error that says why. What has to wait for somebody else does not
-        hold up the answers of the others: it ends as `errors.Unavailable`.
+        The outcome of each, in the same order, is what `apply` returns or raises for it alone. A report that could not
+        be decoded is given as an error, which is its outcome. A report that has to wait for another call does not delay
+        the answers of the others: its outcome is `errors.Unavailable`.
         """
         outcomes: dict[int, Outcome] = {}
         parsed: dict[int, ActionReport] = {}
@@ -59,7 +60,7 @@ class Reports:
         return [outcomes.get(place, late) for place in range(len(reports))]
 
     async def _apply_rest(self, parsed: dict[int, ActionReport], outcomes: dict[int, Outcome], actor: str) -> None:
-        """Do by itself what has no outcome yet: reports of one workflow in their order, those of others meanwhile."""
+        """Apply each other report by itself: those of one workflow in order, different workflows concurrently."""
         rest: dict[str, list[int]] = {}
         for place, report in parsed.items():
             if place not in outcomes:

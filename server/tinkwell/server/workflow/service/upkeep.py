@@ -1,7 +1,7 @@
-"""Forgets what is past its time for as long as a server runs.
+"""Prunes old workflows for as long as a server runs.
 
-Every server looks now and then; the one whose turn it is acts. Each piece of a run is complete in itself, so the next
-run goes on where one has failed, whichever server it is.
+Every server checks at intervals; only the one whose turn it is prunes. Each piece of a run is complete in itself, so
+after a failure the next run goes on from there, on any server.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from tinkwell.server.workflow.service.pruning import LostTurn, Pruned, Pruning
 
 logger = logging.getLogger(__name__)
 
-# Who has done it, in events.
+# The actor of the events.
 ACTOR = "retention"
 _FIRST_PAUSE_SECONDS = 2.0
-# After each piece, of which a hundred workflows take five: where a site has years to forget, each event is one that
-# watchers have to hear.
+# The pause after each piece. Each event of a piece is delivered to all watchers, and a site may have years of workflows
+# to prune: a hundred workflows take five pieces.
 _PIECE_PAUSE_SECONDS = 0.2
 
 Result = Literal["done", "watched", "failed"]
@@ -33,7 +33,7 @@ Result = Literal["done", "watched", "failed"]
 
 @dataclasses.dataclass(slots=True)
 class Status:
-    """What was done since this was made."""
+    """The work done since this object was made."""
 
     pruned: Pruned = dataclasses.field(default_factory=Pruned)
     runs: int = 0
@@ -44,7 +44,7 @@ class Status:
 
 
 class Upkeep:
-    """Runs again and again until cancelled. What ended `age_seconds` ago is forgotten; with 0 everything is kept."""
+    """Prunes at intervals until cancelled. It deletes what ended `age_seconds` ago; with 0 it keeps everything."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class Upkeep:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether pruning is turned on."""
         return self._age_seconds > 0
 
     async def run(self) -> None:
-        """Forget at once and then at intervals, sooner after a failure. Failures are told, never raised."""
+        """Prune at once and then at intervals, sooner after a failure. Failures are logged, not raised."""
         failures = 0
         while True:
             try:
@@ -83,7 +83,7 @@ class Upkeep:
             await asyncio.sleep(random.uniform(longest / 2, longest))  # noqa: S311
 
     async def run_once(self) -> Result:
-        """Forget what is due if this is the one to do it. Raises `errors.TinkwellError`."""
+        """Prune once if it is this server's turn. Raises `errors.TinkwellError`."""
         result: Result = "failed"
         try:
             result = await self._run()

@@ -1,4 +1,4 @@
-"""The journal of what was reported about actions. It outlives the workflow."""
+"""The journal of the reports about actions. It outlives its workflow."""
 
 import dataclasses
 from typing import Any

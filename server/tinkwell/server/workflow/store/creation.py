@@ -1,4 +1,4 @@
-"""Workflows that are being created, and the one statement that writes them."""
+"""Workflows that are being created, and the one statement that inserts them."""
 
 import dataclasses
 import json
@@ -89,8 +89,8 @@ class NewAction:
 class NewWorkflow:
     """A workflow that is being created from this version of a template.
 
-    `devices` is JSON text, `data` the rendered template, and `recovers` the id of a workflow, or empty. `with_units`:
-    it may run on machines that units are on.
+    `devices` is JSON text, `data` the rendered template, and `recovers` the id of a workflow, or empty. With
+    `with_units` the workflow may run on machines that have units.
     """
 
     id: str
@@ -109,9 +109,10 @@ class NewWorkflow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inserted:
-    """Whether a workflow was inserted; if not, its template has changed, its id is taken, or these workers are not.
+    """The result of an insert.
 
-    `units` are those on one of its machines, which keep it from being made.
+    If nothing was inserted, the template has changed, the id is taken, or the named workers do not exist. `units` are
+    the units on one of the machines, which prevented the insert.
     """
 
     is_made: bool
@@ -123,9 +124,9 @@ class Inserted:
 async def insert(fetch: Fetch, new: NewWorkflow, *, actor: str | None) -> Inserted:
     """Insert a workflow and then its actions in order, or nothing.
 
-    The events name the actor; without one it is the transaction's.
+    The events name `actor`, or the transaction's actor if it is None.
     """
-    # To write those of the largest takes too long at once.
+    # Dumping all actions of the largest workflows at once would block the loop.
     actions = await offload.each(_dump, new.actions)
     [row] = await fetch(
         _INSERT,

@@ -1,4 +1,4 @@
-"""The versions of the document that a workflow's workers share. JSON text comes back as it was written."""
+"""The versions of the document that a workflow's workers share. JSON text is returned as it was written."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ _GET = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Version:
-    """One version; old ones have lost their data, which is None then."""
+    """One version. The data of an old version is deleted, and then None."""
 
     number: int
     metadata: str
@@ -50,14 +50,17 @@ class Version:
 
 
 async def lock_workflow(connection: AsyncConnection, workflow_id: str) -> bool:
-    """Let nobody else write a version until the transaction ends; False where there is no such live workflow."""
+    """Lock a workflow, so that no other transaction writes a version.
+
+    Return False if there is no such live workflow.
+    """
     return (await connection.execute(_LOCK, {"workflow_id": workflow_id})).first() is not None
 
 
 async def append(connection: AsyncConnection, workflow_id: str, *, metadata: str, data: str, keep: int) -> int:
-    """Write the next version and return its number; only the newest `keep` versions have their data afterwards.
+    """Write the next version and return its number.
 
-    The caller holds the lock of the workflow.
+    Afterwards only the newest `keep` versions have data. The caller holds the lock of the workflow.
     """
     number = await latest(connection, workflow_id) + 1
     values = {"workflow_id": workflow_id, "version": number, "metadata_text": metadata, "data_text": data}
@@ -67,17 +70,17 @@ async def append(connection: AsyncConnection, workflow_id: str, *, metadata: str
 
 
 async def latest(connection: AsyncConnection, workflow_id: str) -> int:
-    """Return the number of the latest version, 0 when there is none."""
+    """Return the number of the latest version, or 0 if there is none."""
     return int((await connection.execute(_LATEST, {"workflow_id": workflow_id})).scalar_one())
 
 
 async def longest(connection: AsyncConnection, workflow_id: str) -> int:
-    """Return the length of the longest data that a version still has, 0 when there is none."""
+    """Return the length of the longest data that is kept, or 0 if there is none."""
     return int((await connection.execute(_LONGEST, {"workflow_id": workflow_id})).scalar_one())
 
 
 async def get(connection: AsyncConnection, workflow_id: str, number: int) -> Version | None:
-    """Return a version of a live workflow's document, the latest one for 0."""
+    """Return a version of a live workflow's document, or the latest one for 0."""
     number = number or await latest(connection, workflow_id)
     row = (await connection.execute(_GET, {"workflow_id": workflow_id, "version": number})).one_or_none()
     return Version(*row) if row is not None else None

@@ -1,7 +1,7 @@
-"""The machines that workflows hold: which are lost, and how they are released.
+"""The machines that workflows hold: which of them are lost, and how they are released.
 
-Holds are written under the row lock of their workflow; `sql/workflow/function.sql` of the schema says who else writes
-them, and why nobody waits for each other. Time is the database's.
+Holds are written under the row lock of their workflow. `sql/workflow/function.sql` of the schema says which other
+functions write them, and why no deadlock is possible. All times are the database's.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ LOST = sqlalchemy.text("""
      LIMIT :limit
 """)
 
-# Deleted workflows, too: what they have left on machines outlives them.
+# Deleted workflows are included, because their holds on machines outlive them.
 _LOCK = sqlalchemy.text("""
     SELECT state = 'RUNNING' AND deleted_at IS NULL AS is_running
       FROM workflow WHERE id = CAST(:workflow_id AS uuid) FOR NO KEY UPDATE
@@ -35,7 +35,7 @@ _RELEASED = """
        AND h.lease_id = (SELECT l.id FROM lease l WHERE l.token = :token)
 """
 _LET_GO = sqlalchemy.text(f"DELETE FROM machine_hold h {_RELEASED}")  # noqa: S608
-# What runs by the server's account is lost when its owner dies, so it must not look as if nothing were there.
+# An attempt that runs according to the server is lost when its owner dies, so its hold must stay visible.
 _KEEP = sqlalchemy.text(f"""
     UPDATE machine_hold h SET action_id = NULL {_RELEASED}
        AND NOT EXISTS (SELECT FROM action a WHERE a.id = h.action_id AND a.state = 'RUNNING')
@@ -48,17 +48,17 @@ _CLEAR_DEAD = sqlalchemy.text("""
 
 
 async def inherited(connection: AsyncConnection, lease_id: str, *, limit: int) -> Sequence[str]:
-    """Return workflows that hold machines under a lease."""
+    """Return the ids of workflows that hold machines under a lease."""
     return list((await connection.execute(_INHERITED, {"id": lease_id, "limit": limit})).scalars())
 
 
 async def lost(connection: AsyncConnection, *, limit: int) -> Sequence[str]:
-    """Return workflows of which something may run on a machine that nobody alive holds."""
+    """Return the ids of workflows that may still run on a machine whose lease is over."""
     return list((await connection.execute(LOST, {"limit": limit})).scalars())
 
 
 async def release(connection: AsyncConnection, token: int, *, workflow_id: str, worker_id: str) -> None:
-    """Write that nothing of a workflow runs on a machine, or on any of its machines, that is held under a lease."""
+    """Release a machine of a workflow, or all of its machines if `worker_id` is empty, held under a lease."""
     is_running = (await connection.execute(_LOCK, {"workflow_id": workflow_id})).scalar()
     if is_running is not None:
         values = {"token": token, "workflow_id": workflow_id, "worker_id": worker_id}
@@ -66,7 +66,7 @@ async def release(connection: AsyncConnection, token: int, *, workflow_id: str, 
 
 
 async def clear_dead(connection: AsyncConnection, workflow_id: str) -> int:
-    """Let go the machines that an ended or deleted workflow holds, though nobody alive does; return how many."""
+    """Release the machines that an ended or deleted workflow holds under dead leases. Return their number."""
     if (await connection.execute(_LOCK, {"workflow_id": workflow_id})).scalar() is not False:
         return 0
     return (await connection.execute(_CLEAR_DEAD, {"workflow_id": workflow_id})).rowcount

@@ -15,7 +15,7 @@ _BELONGING = sqlalchemy.text("""
      WHERE id = ANY(CAST(CAST(:ids AS text[]) AS uuid[])) AND workflow_id = CAST(:workflow_id AS uuid)
        FOR KEY SHARE
 """)
-# In the order of the key, so that two writers of the same lines wait for each other instead of deadlocking.
+# Sorted by the key, so that two writers of the same lines wait for each other instead of deadlocking.
 _APPEND = sqlalchemy.text("""
     INSERT INTO log_line AS known (action_id, attempt, number, stream, line, is_open)
     SELECT CAST(action_id AS uuid), attempt, number, stream, line, is_open
@@ -28,7 +28,7 @@ _APPEND = sqlalchemy.text("""
      WHERE known.is_open
 """)
 _STATE = sqlalchemy.text("SELECT state FROM workflow WHERE id = CAST(:workflow_id AS uuid) AND deleted_at IS NULL")
-# A page begins within one action and may go on with the ones after it. As one statement it would read all lines of the
+# A page begins within one action and may go on with the next ones. One statement for both would read all lines of the
 # action each time.
 WITHIN = sqlalchemy.text("""
     SELECT attempt, number, stream, line, is_open, created_at
@@ -57,14 +57,17 @@ class Page:
 
 
 async def find_missing(connection: AsyncConnection, workflow_id: str, action_ids: Collection[str]) -> str | None:
-    """Return the first of the ids that is not an action of the workflow; the others stay until the transaction ends."""
+    """Return the first of the ids that is not an action of the workflow.
+
+    The actions are locked until the transaction ends.
+    """
     values = {"workflow_id": workflow_id, "ids": sorted(action_ids)}
     found = set((await connection.execute(_BELONGING, values)).scalars())
     return min(set(action_ids) - found, default=None)
 
 
 async def append(connection: AsyncConnection, lines: Sequence[NewLine]) -> None:
-    """Add lines, each of which comes once; one that is already there is left as it is, unless it is open."""
+    """Add lines, each given once. A line that exists stays unchanged, unless it is open."""
     values = {
         "action_ids": [line.action_id for line in lines],
         "attempts": [line.attempt for line in lines],
@@ -77,9 +80,9 @@ async def append(connection: AsyncConnection, lines: Sequence[NewLine]) -> None:
 
 
 async def page(connection: AsyncConnection, workflow_id: str, *, after: LogLine | None, limit: int) -> Page:
-    """Return the lines of a workflow that follow a line, the first ones without it.
+    """Return the lines of a workflow that follow the line `after`, or the first lines if it is None.
 
-    They begin with that line itself where it was open and has changed.
+    The page begins with that line itself if it was open and has changed.
     """
     state = (await connection.execute(_STATE, {"workflow_id": workflow_id})).scalar()
     lines = await _within(connection, after, limit) if after is not None else []

@@ -1,4 +1,4 @@
-"""How far workflows are. Actions succeed in order, so the number of successes is the index of the next action."""
+"""The progress of workflows. Actions succeed in order, so the number of successes is the index of the next action."""
 
 import dataclasses
 import datetime
@@ -25,7 +25,7 @@ _CURRENT = """
          ORDER BY a.action_index DESC LIMIT 1
     ) c ON true
 """
-# A machine on which another workflow runs, or something of it is left; what runs has its own.
+# Whether another workflow runs on the machine, or has left something there. A running action has its own hold.
 _BUSY = """
     LEFT JOIN LATERAL (
         SELECT held.worker_id, held.workflow_id
@@ -86,7 +86,7 @@ UNFINISHED = """
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page of workflows ends."""
+    """The position at which a page of workflows ends."""
 
     created_at: datetime.datetime
     workflow_id: str
@@ -96,7 +96,7 @@ BEGINNING = Place(datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), "00000000-000
 
 
 async def of_workflow(fetch: Fetch, workflow_id: str, *, with_actions: bool) -> record.Progress | None:
-    """Return how far a live workflow is, if wanted with its actions in order."""
+    """Return the progress of a live workflow, with its actions in order if `with_actions`."""
     rows = await fetch(WITH_ACTIONS if with_actions else OF_WORKFLOW, workflow_id)
     if not rows:
         return None
@@ -109,14 +109,14 @@ async def of_workflow(fetch: Fetch, workflow_id: str, *, with_actions: bool) -> 
 
 
 async def of_worker(fetch: Fetch, worker_id: str, *, limit: int) -> list[record.Progress]:
-    """Return how far the live workflows are that have actions of a worker, oldest first."""
+    """Return the progress of the live workflows that have actions of a worker, oldest first."""
     return [_progress(row) for row in await fetch(_OF_WORKER, worker_id, limit)]
 
 
 async def due(fetch: Fetch, worker_id: str, *, after: Place, limit: int) -> tuple[list[record.Progress], Place]:
-    """Return a page of the workflows whose next action is a worker's, oldest first, and where the page ends.
+    """Return a page of the workflows whose next action is a worker's, oldest first, and the position where it ends.
 
-    Those that wait for a machine, or until an attempt may be repeated, are left out.
+    Workflows that wait for a machine, or for the time of the next attempt, are left out.
     """
     rows = await fetch(DUE, worker_id, after.created_at, after.workflow_id, limit)
     place = Place(rows[-1]["created_at"], rows[-1]["context_id"]) if rows else after
@@ -124,7 +124,7 @@ async def due(fetch: Fetch, worker_id: str, *, after: Place, limit: int) -> tupl
 
 
 async def unfinished(fetch: Fetch, *, after: Place, limit: int) -> tuple[record.Unfinished, Place | None]:
-    """Return a page of the workflows that are not finished, and where it ends; None at the end of them."""
+    """Return a page of the unfinished workflows, and the position where it ends, or None after the last page."""
     rows = await fetch(UNFINISHED, after.created_at, after.workflow_id, limit)
     running = tuple(row["id"] for row in rows if row["state"] == State.RUNNING)
     pending = tuple(row["id"] for row in rows if row["state"] != State.RUNNING)

@@ -1,7 +1,8 @@
-"""What is past its time: found, and deleted with all that belongs to it, in pieces that are transactions of their own.
+"""Rows that are old enough to be pruned: found, and deleted with all that belongs to them, in pieces.
 
-Who forgets waits for nobody, and nobody for long: rows that others have locked are left to the next run. The end of a
-workflow is written here as the index `workflow_ended` has it; `tinkwell.core.workflow.pruning` is the rule.
+Each piece is a transaction of its own. Pruning never waits for a lock: rows that others have locked are left to the
+next run. The expression for the end of a workflow is the one that the index `workflow_ended` has; the rule is
+`tinkwell.core.workflow.pruning`.
 """
 
 import contextlib
@@ -16,11 +17,11 @@ from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow.pruning import Candidate
 from tinkwell.server.database.database import Fetch
 
-# How many of what belongs to workflows go at once. Versions of documents may have a megabyte each.
+# The number of rows of workflows' parts that one piece deletes. A version of a document may have a megabyte.
 LINES = 2_000
 STATUSES = 2_000
 DOCUMENTS = 50
-# Machines and templates.
+# The number of machines or templates that one piece deletes.
 OTHERS = 200
 
 _ENDED = "least(w.finished_at, w.deleted_at)"
@@ -44,8 +45,8 @@ _MARK = """
      WHERE id = ANY ($1::text[]::uuid[]) AND deleted_at IS NULL RETURNING true
 """
 _REMOVE = "DELETE FROM workflow WHERE id = ANY ($1::text[]::uuid[]) RETURNING total_actions"
-# Of a few workflows, as many as go at once. None of these rows is ever changed, but for a document's, whose workflow is
-# marked by then.
+# Deletes a limited number of rows of a few workflows. Only documents' rows ever change, and their workflow is marked as
+# deleted by this time.
 FORGET_LINES = """
     DELETE FROM log_line
      WHERE ctid = ANY (ARRAY(SELECT l.ctid FROM action a JOIN log_line l ON l.action_id = a.id
@@ -61,7 +62,8 @@ FORGET_DOCUMENTS = """
      WHERE ctid = ANY (ARRAY(SELECT ctid FROM workflow_data WHERE workflow_id = ANY ($1::text[]::uuid[]) LIMIT $2))
     RETURNING true
 """
-# Of workflows that were deleted for good by hand. The oldest come first, so the walk ends at the first that is young.
+# Reports of workflows that were deleted from the database by hand. The oldest come first, so the run ends at the first
+# that is too young.
 _STRAYS = """
     WITH page AS MATERIALIZED (
         SELECT id, workflow_id, created_at < $1 AS is_past FROM action_status WHERE id > $2 ORDER BY id LIMIT $3
@@ -76,7 +78,8 @@ FORGET_STRAYS = _STRAYS.format(
     what="gone AS (DELETE FROM action_status WHERE id IN (SELECT id FROM stray) RETURNING true)"
 )
 _COUNT_STRAYS = _STRAYS.format(what="gone AS (SELECT FROM stray)")
-# What refers to a machine that is deleted was there before: a workflow is made for machines that it has locked, live.
+# A reference to a deleted machine is older than the deletion: a workflow is created for machines that are live and
+# locked.
 _UNUSED_HARDWARE = """
     SELECT o.id FROM hardware o
      WHERE o.deleted_at < $1 AND NOT EXISTS (SELECT FROM machine_hold h WHERE h.worker_id = o.id)
@@ -94,7 +97,7 @@ FORGET_HARDWARE = f"""
 FORGET_TEMPLATES = f"""
     DELETE FROM template WHERE id IN ({_UNUSED_TEMPLATES.format(and_kept="")} {_TAKEN}) RETURNING true
 """  # noqa: S608
-# Once all workflows that are past their time are gone, but for those that are kept all the same.
+# Counts as if all old workflows were deleted already, except the kept ones.
 _AND_KEPT = f"AND (NOT {_HAS_ENDED} OR {_ENDED} >= $1 OR w.id = ANY ($2::text[]::uuid[]))"
 _AND_WORKFLOW = "JOIN workflow w ON w.id = a.workflow_id"
 _COUNT_HARDWARE = f"""
@@ -118,7 +121,7 @@ _TAKE_TURN = """
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """Where a walk through the workflows has got to, from the latest end to the earliest."""
+    """A position in the list of workflows, from the latest end to the earliest."""
 
     ended_at: datetime.datetime
     id: str
@@ -126,7 +129,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Strays:
-    """A page of reports: where it ends, how many of them belong to nothing, and whether older ones may follow."""
+    """A page of reports: its end, the number of reports without a workflow, and whether older reports may follow."""
 
     last: int
     count: int
@@ -134,56 +137,59 @@ class Strays:
 
 
 def beginning(ended_before: datetime.datetime) -> Place:
-    """Return the place before all workflows that ended before this."""
+    """Return the position before all workflows that ended before this time."""
     return Place(ended_before, "ffffffff-ffff-ffff-ffff-ffffffffffff")
 
 
 async def cut(fetch: Fetch, age_seconds: float) -> datetime.datetime:
-    """Return the moment so long ago."""
+    """Return the database's time minus this age."""
     moment = (await fetch(_CUT, age_seconds))[0][0]
     assert isinstance(moment, datetime.datetime)
     return moment
 
 
 async def page(fetch: Fetch, ended_before: datetime.datetime, after: Place, *, limit: int) -> list[Candidate]:
-    """Return the next workflows that ended before a moment, the latest first. None of them is locked."""
+    """Return the next workflows that ended before a time, latest first, without locking them."""
     rows = await fetch(PAGE, ended_before, after.ended_at, after.id, limit)
     return [_candidate(row) for row in rows]
 
 
 async def lock(fetch: Fetch, ids: Sequence[str]) -> list[Candidate]:
-    """Return those of the workflows that nobody else has locked, in the order of `page`; nobody changes them now."""
+    """Lock and return those of the workflows that no other transaction has locked, in the order of `page`."""
     with _allowed():
         return [_candidate(row) for row in await fetch(LOCKED, ids)]
 
 
 async def mark(fetch: Fetch, ids: Sequence[str]) -> int:
-    """Delete workflows softly, as a user does; return how many were not deleted before."""
+    """Mark workflows as deleted, as a user's deletion does. Return how many were not marked before."""
     return len(await fetch(_MARK, ids))
 
 
 async def remove(fetch: Fetch, ids: Sequence[str]) -> Sequence[int]:
-    """Delete workflows for good, with all that is left of them; return the counts of their actions."""
+    """Delete workflows and all rows that are left of them. Return the counts of their actions."""
     with _allowed():
-        # No report comes any more, since the workflows are locked.
+        # No report is added now, because the workflows are locked.
         await fetch("DELETE FROM action_status WHERE workflow_id = ANY ($1::text[]::uuid[])", ids)
         return [row[0] for row in await fetch(_REMOVE, ids)]
 
 
 async def forget(fetch: Fetch, query: str, ids: Sequence[str], *, limit: int) -> int:
-    """Delete so many rows that belong to the workflows, by `FORGET_LINES` or its like; return how many there were."""
+    """Delete at most `limit` rows that belong to the workflows, by `FORGET_LINES` or a similar query.
+
+    Return their number.
+    """
     with _allowed():
         return len(await fetch(query, ids, limit))
 
 
 async def forget_unused(fetch: Fetch, query: str, deleted_before: datetime.datetime) -> int:
-    """Delete some machines or templates for good, by `FORGET_HARDWARE` or its like; return how many."""
+    """Delete some machines or templates by `FORGET_HARDWARE` or a similar query. Return their number."""
     with _allowed():
         return len(await fetch(query, deleted_before, OTHERS))
 
 
 async def strays(fetch: Fetch, reported_before: datetime.datetime, *, after: int, is_wanted: bool) -> Strays:
-    """Look at the next reports, and delete those that belong to nothing any more if that `is_wanted`."""
+    """Read the next reports, and delete those without a workflow if `is_wanted`."""
     with _allowed():
         [row] = await fetch(FORGET_STRAYS if is_wanted else _COUNT_STRAYS, reported_before, after, STATUSES)
     return Strays(row[0] or after, row[1], bool(row[2]))
@@ -196,14 +202,14 @@ async def count_parts(fetch: Fetch, ids: Sequence[str]) -> tuple[int, int]:
 
 
 async def count_unused(fetch: Fetch, before: datetime.datetime, *, kept: Collection[str]) -> tuple[int, int]:
-    """Count machines and templates that nothing refers to once all that ended before is gone, but what is `kept`."""
+    """Count machines and templates that nothing would refer to if all old workflows but the kept ones were deleted."""
     hardware = (await fetch(_COUNT_HARDWARE, before, list(kept)))[0][0]
     templates = (await fetch(_COUNT_TEMPLATES, before, list(kept)))[0][0]
     return int(hardware), int(templates)
 
 
 async def take_turn(fetch: Fetch, holder: str, *, seconds: float) -> bool:
-    """Have the turn for so long from now on, or give it back after 0 seconds; False while another one has it."""
+    """Take the turn for this many seconds, or give it back with 0. Return False while another holder has it."""
     with _allowed():
         return bool(await fetch(_TAKE_TURN, holder, seconds))
 
@@ -215,7 +221,7 @@ def _candidate(row: asyncpg.Record) -> Candidate:
 
 @contextlib.contextmanager
 def _allowed() -> Iterator[None]:
-    """Say what to do where the server's role was not given what is needed."""
+    """Turn a missing permission of the server's role into an error that says what to do."""
     try:
         yield
     except asyncpg.InsufficientPrivilegeError as error:

@@ -1,4 +1,4 @@
-"""Workflows and their actions, read and deleted. `new_workflow` makes them, and `workflow_step` moves them."""
+"""Workflows and their actions: read and marked as deleted. Other modules create and move them."""
 
 from collections.abc import AsyncGenerator, Collection
 from typing import Any
@@ -14,7 +14,7 @@ from tinkwell.server.database import column
 from tinkwell.server.database.database import Fetch
 from tinkwell.server.workflow.store import table
 
-# Device maps may have a megabyte each, so few rows are in memory at a time.
+# A device map may have a megabyte, so few rows are in memory at a time.
 _CURSOR_ROWS = 50
 
 _WORKFLOW = table.workflow.c
@@ -55,7 +55,7 @@ _DELETE = (
     .values(deleted_at=func.clock_timestamp())
 )
 
-# The columns of `read_action`, which come from `a`.
+# The columns of `read_action`, taken from the alias `a`.
 ACTION_COLUMNS = """
     a.id::text AS action_id, a.version, a.workflow_id::text AS workflow_id, a.action_index, a.task_name, a.name,
     a.image, a.timeout_seconds, a.command, a.on_timeout, a.on_failure, a.worker_id::text AS worker_id, a.volumes,
@@ -82,17 +82,17 @@ async def get(connection: AsyncConnection, workflow_id: str) -> record.Workflow 
 
 
 async def exists(connection: AsyncConnection, workflow_id: str) -> bool:
-    """Return whether there is a live workflow of this id."""
+    """Return whether there is a live workflow with this id."""
     return (await connection.execute(_EXISTS, {"workflow_id": workflow_id})).first() is not None
 
 
 async def was_created(connection: AsyncConnection, workflow_id: str) -> bool:
-    """Return whether there is a workflow of this id, deleted or not."""
+    """Return whether there is or was a workflow with this id."""
     return (await connection.execute(_WAS_CREATED, {"workflow_id": workflow_id})).first() is not None
 
 
 async def list_live(connection: AsyncConnection, states: Collection[State]) -> AsyncGenerator[record.Workflow, None]:
-    """Yield live workflows in any of the states, or all of them, oldest first and without data."""
+    """Yield live workflows in any of the states, or all if `states` is empty, oldest first and without data."""
     async with connection.stream(select_live(states)) as rows:
         async for row in rows:
             yield _workflow(row, data="")
@@ -102,7 +102,7 @@ def select_live(states: Collection[State]) -> sqlalchemy.Select[Any]:
     """Build the query of `list_live`."""
     if not states:
         return _LIST
-    # Written into the statement, so that the index of unfinished workflows is seen to fit.
+    # The states are literals, so that the planner sees that the index of unfinished workflows fits.
     return _LIST.where(
         _WORKFLOW.state.in_(
             [sqlalchemy.literal(state, sqlalchemy.Text, literal_execute=True) for state in sorted(states)]
@@ -117,7 +117,7 @@ async def list_actions(fetch: Fetch, workflow_id: str) -> list[record.Action] | 
 
 
 async def mark_deleted(connection: AsyncConnection, workflow_id: str) -> None:
-    """Delete a workflow softly: its row stays for those that refer to it."""
+    """Mark a workflow as deleted. Its row stays for the rows that refer to it."""
     await connection.execute(_DELETE, {"workflow_id": workflow_id})
 
 

@@ -1,4 +1,4 @@
-"""What a workflow is made from."""
+"""The sources of a workflow: its template, its devices, and the workflow that it recovers."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from tinkwell.core.template.record import Template
 from tinkwell.core.value import parse
 from tinkwell.server.database.database import Fetch
 
-# The template of this id goes before the one of this name, for a name may look like an id.
+# The template with this id goes before the one with this name, because a name may look like an id.
 _TEMPLATE = """
     SELECT id::text, version, name, data, created_at, updated_at FROM template
      WHERE deleted_at IS NULL AND (id = $1::text::uuid OR name = $2)
@@ -23,7 +23,7 @@ _ORIGIN = f"""
       LEFT JOIN LATERAL ({_TEMPLATE}) t ON true
       LEFT JOIN workflow o ON o.id = $3::text::uuid
 """  # noqa: S608
-# A union without ALL ends even where somebody has made a ring of rows by hand.
+# UNION without ALL ends the recursion even if rows form a cycle.
 _LINEAGE = sqlalchemy.text("""
     WITH RECURSIVE chain AS (
         SELECT id, template_id, recovers FROM workflow WHERE id = CAST(:id AS uuid)
@@ -38,7 +38,7 @@ _LINEAGE = sqlalchemy.text("""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Origin:
-    """What a workflow was made from, as far as a repeated request must agree with it."""
+    """The source of a workflow, for comparison with a repeated request."""
 
     template_id: str
     template_name: str
@@ -48,14 +48,14 @@ class Origin:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lineage:
-    """A workflow's devices, as JSON text, and the templates of it, of the one that it recovers, and so on."""
+    """A workflow's devices, as JSON text, and the templates of it, of the workflow that it recovers, and so on."""
 
     devices: str
     template_ids: frozenset[str]
 
 
 async def find(fetch: Fetch, id_or_name: str) -> Template | None:
-    """Return the live template of this id, else the one of this name."""
+    """Return the live template with this id, else the one with this name."""
     rows = await fetch(_TEMPLATE, _id_or_none(id_or_name), id_or_name)
     return Template(*rows[0]) if rows else None
 
@@ -73,7 +73,7 @@ async def find_origin(
 
 
 async def find_lineage(connection: AsyncConnection, workflow_id: str) -> Lineage:
-    """Return where a workflow comes from, deleted or not. Raises `errors.NotFound`."""
+    """Return the lineage of a workflow, deleted or not. Raises `errors.NotFound`."""
     row = (await connection.execute(_LINEAGE, {"id": workflow_id})).one()
     if row.devices is None:
         raise errors.NotFound("WORKFLOW", workflow_id)
@@ -81,7 +81,7 @@ async def find_lineage(connection: AsyncConnection, workflow_id: str) -> Lineage
 
 
 def may_be_id(text: str) -> bool:
-    """Say whether a template's name looks like an id."""
+    """Return whether a text has the form of an id."""
     return _id_or_none(text) is not None
 
 

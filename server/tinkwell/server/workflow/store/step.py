@@ -1,7 +1,7 @@
-"""Moves workflows: locks one with its actions, and writes the steps that the rules have decided on.
+"""Moves workflows: locks a workflow with its actions, and writes the steps that the rules have decided on.
 
-Whoever moves a workflow locks its row first. The lock leaves the row's key alone, so that output and documents, which
-refer to it, need not wait. Times are the database's, taken when a step is written.
+Every transaction that moves a workflow locks its row first. The lock leaves the row's key alone, so that output and
+documents, which refer to the key, need not wait. Times are the database's at the moment a step is written.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ _STATES = """
       LEFT JOIN lease mine ON mine.token = $1
 """
 STATES = f"{_STATES} WHERE w.id = $2::uuid ORDER BY a.action_index"
-# What would have to wait for another workflow's machine is left out.
+# A start that would have to wait for another workflow's machine is left out.
 STATES_OF_ACTIONS = f"""
     {_STATES}
      WHERE w.id = ANY ($2::uuid[]) AND a.id = ANY ($3::uuid[])
@@ -76,7 +76,7 @@ _START_WORKFLOW = """
       FROM (SELECT clock_timestamp() AS at) moment
      WHERE id = $1::uuid
 """
-# The machine is held from before: since this very transaction, where the workflow starts.
+# The machine is already held, possibly since this transaction if the workflow starts in it.
 _START_ACTION = """
     WITH held AS (
         UPDATE machine_hold h
@@ -95,7 +95,7 @@ _END_ACTION = """
     UPDATE action SET state = $2, message = $3, exit_code = $4, finished_at = clock_timestamp(), retry_at = NULL
      WHERE id = $1::uuid
 """
-# Before the workflow's own end, which lets go of the machines on which nothing is left.
+# Written before the workflow's own end, which releases the machines that nothing runs on.
 _END_AND_VACATE = f"""
     WITH vacated AS (
         UPDATE machine_hold SET action_id = NULL WHERE workflow_id = $5::uuid AND action_id = $1::uuid
@@ -121,8 +121,8 @@ _END_WORKFLOW = """
        SET state = $2, completed_actions = $3, cause = $4::text::jsonb, finished_at = clock_timestamp()
      WHERE id = $1::uuid
 """
-# Whatever the rules decide at once about a workflow, they decide in this order: an action whose own end was told comes
-# before those that end because of it, an end before what it does to the workflow, and this before the next start.
+# The order of the steps that one decision writes: an action's reported end before the ends that it causes, an end
+# before its effect on the workflow, and that before the next start.
 _IN_ORDER = (
     _START_WORKFLOW,
     _END_AND_VACATE,
@@ -140,10 +140,10 @@ Version: TypeAlias = tuple[str, int]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Locked:
-    """A workflow that nobody else moves until the transaction ends: its actions in order, its machines by their ids.
+    """A workflow that is locked until the transaction ends, its actions in order, and its machines by id.
 
-    `lease` is the one whose token was asked about, None where there is no such lease. `data_version` is the latest of
-    the document that the workflow's workers share, 0 without one.
+    `lease` is the lease of the token that the caller gave, or None if there is no such lease. `data_version` is the
+    latest version of the workflow's shared document, 0 without one.
     """
 
     workflow: transition.Workflow
@@ -155,9 +155,9 @@ class Locked:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """The same, but for a single action, with how many of how many actions have succeeded, and the versions.
+    """A locked workflow with one of its actions, the counts of its succeeded and of all actions, and the versions.
 
-    `drawn` is the last revision that anybody had drawn by then.
+    `drawn` is the last revision that any transaction had drawn at that time.
     """
 
     workflow: transition.Workflow
@@ -172,8 +172,9 @@ class Due:
     drawn: int
 
     def locked(self, *, completed: int) -> Locked:
-        """Return the workflow when so many actions have succeeded; raises `errors.IllegalTransition` for another action
-        than the one that is due then.
+        """Return the workflow's state after `completed` actions have succeeded.
+
+        Raises `errors.IllegalTransition` if another action than this one is due then.
         """
         actions = transition.around(self.action, completed=completed, total=self.total)
         holds = {} if self.hold is None else {self.hold.id: self.hold}
@@ -182,9 +183,9 @@ class Due:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """The steps of a workflow that are to be written, in their order.
+    """The steps of a workflow, in the order in which they are to be written.
 
-    An action that starts is held under the lease of this id; `vacated` is the id of one of which nothing is left on its
+    An action that starts is held under the lease of `lease_id`. `vacated` is the id of an action that has left its
     machine.
     """
 
@@ -195,40 +196,42 @@ class Move:
 
 
 async def lock(transaction: Transaction, workflow_id: str, *, lease_token: int = 0) -> Locked | None:
-    """Lock a live workflow and return its state; None if there is none."""
+    """Lock a live workflow and return its state, or None if there is none."""
     if not await transaction.fetch(LOCK, workflow_id):
         return None
-    # A statement of its own, because it must see what was committed while the one above waited.
+    # A second statement, because it must see what was committed while the first one waited for the lock.
     return _locked(await transaction.fetch(STATES, lease_token, workflow_id))
 
 
 async def lock_free(transaction: Transaction, action_ids: Sequence[str], *, lease_token: int) -> dict[str, Due]:
-    """Lock the workflows of actions, and return the actions by their ids. Nothing is waited for: what somebody else has
-    locked, and what would start on a machine where another workflow runs, is left out.
+    """Lock the workflows of actions, and return the actions by id.
+
+    This waits for nothing. It leaves out workflows that another transaction has locked, and actions that would start on
+    a machine where another workflow runs.
     """
     locked = [row["id"] for row in await transaction.fetch(LOCK_FREE, action_ids)]
     if not locked:
         return {}
-    # A statement of its own here, too: it must see what was committed before the lock was had.
+    # A second statement here, too, because it must see what was committed before the lock was taken.
     rows = await transaction.fetch(STATES_OF_ACTIONS, lease_token, locked, action_ids)
     return {row["id"]: _due(row) for row in rows}
 
 
 async def elapsed_seconds(transaction: Transaction, action_id: str) -> float:
-    """Return the seconds since an action, which must have been started, was started last."""
+    """Return the seconds since the last start of an action, which must have been started."""
     (row,) = await transaction.fetch(_ELAPSED, action_id)
     return float(row["seconds"])
 
 
 async def adopt(transaction: Transaction, workflow_id: str, action: change.Action, *, lease_id: str) -> None:
-    """Put a machine, and what runs there, under another lease."""
+    """Move a machine, and the action that runs on it, to another lease."""
     await transaction.fetch(_ADOPT, workflow_id, action.worker_id, action.id, lease_id or None)
 
 
 async def write(transaction: Transaction, *moves: Move) -> None:
-    """Write the steps of some workflows, each workflow's in their order, which is the order of their events.
+    """Write the steps of some workflows. The steps of each workflow, and so their events, keep their order.
 
-    Steps of one kind, of all workflows, go to the database in one go, such as the cancellation of hundreds of actions.
+    Steps of one kind go to the database in one call, such as the cancellation of hundreds of actions.
     """
     statements: dict[str, list[tuple[object, ...]]] = {statement: [] for statement in _IN_ORDER}
     for move in moves:
@@ -241,7 +244,7 @@ async def write(transaction: Transaction, *moves: Move) -> None:
 
 
 async def revisions(fetch: Fetch, versions: Iterable[Version], *, after: int, until: int) -> dict[Version, int]:
-    """Return the revisions of the events that told these steps, which are known to lie in this span."""
+    """Return the revisions of the events of these steps, which are known to lie between the two revisions."""
     rows = await fetch(REVISIONS, after, until, list({resource_id for resource_id, _ in versions}))
     return {(row["resource_id"], row["version"]): row["revision"] for row in rows}
 
@@ -303,7 +306,7 @@ def _workflow(row: asyncpg.Record) -> transition.Workflow:
 
 
 def _lease(row: asyncpg.Record) -> lease.Lease | None:
-    """Return the lease whose token was asked about."""
+    """Return the lease whose token the caller gave."""
     return (
         lease.Lease(id=row["own_id"], engine=row["own_engine"], is_live=row["is_own_live"]) if row["own_id"] else None
     )

@@ -82,7 +82,7 @@ def test_templates_are_told_apart_by_their_names() -> None:
 
 @pytest.mark.parametrize("file", ["", "/a.yaml", "../x.yaml", "a//b.yaml", "a/./b.yaml"])
 def test_a_template_elsewhere_is_refused(file: str) -> None:
-    with pytest.raises(errors.InvalidField, match="is no path of a file in templates/"):
+    with pytest.raises(errors.InvalidField, match="is not the path of a file in templates/"):
         changing.with_templates(root(), "shop", {file: "x"})
 
 

@@ -49,15 +49,15 @@ def operation(**more: Any) -> OperationFact:
         (
             operation(state=State.PENDING, holder=None, alive=()),
             (
-                "install of shop is PENDING, 259 s left; no provisioner is there that could take it; one is"
-                " started with"
+                "install of shop is PENDING, 259 s left; no provisioner is alive to take it; start"
+                " one with"
                 ' "tinkwell provisioner --releases default"'
             ),
         ),
         (
             operation(state=State.PENDING, holder=None, alive=(P1,)),
             (
-                "install of shop is PENDING, 259 s left; nobody has taken it; a provisioner does that takes"
+                "install of shop is PENDING, 259 s left; no provisioner has taken it; one will that takes"
                 " operations of"
                 " default: see p1 (engine docker:1)"
             ),
@@ -65,7 +65,7 @@ def operation(**more: Any) -> OperationFact:
         (
             operation(state=State.PENDING, holder=None, engine="docker:3"),
             (
-                "install of shop is PENDING, 259 s left; nobody may take it: shop keeps files on the engine"
+                "install of shop is PENDING, 259 s left; no provisioner may take it: shop keeps files on the engine"
                 " docker:3, and"
                 " there is only p1 (engine docker:1), p2 (engine docker:2)"
             ),
@@ -73,7 +73,7 @@ def operation(**more: Any) -> OperationFact:
         (
             operation(state=State.PENDING, holder=None, engine="docker:2"),
             (
-                "install of shop is PENDING, 259 s left; nobody has taken it; a provisioner does that takes"
+                "install of shop is PENDING, 259 s left; no provisioner has taken it; one will that takes"
                 " operations of"
                 " default: see p2 (engine docker:2)"
             ),
@@ -83,16 +83,16 @@ def operation(**more: Any) -> OperationFact:
             (
                 "install of shop is RUNNING, 259 s left; p1 (engine docker:1), which had it, has not been"
                 " heard of since"
-                " 40 s, and nobody has taken it; a provisioner does that takes operations of default: see p2 (engine"
+                " 40 s, and no provisioner has taken it; one will that takes operations of default: see p2 (engine"
                 " docker:2)"
             ),
         ),
         (
             operation(holder=None, alive=()),
             (
-                "install of shop is RUNNING, 259 s left; who had it is gone, and no provisioner is there that"
-                " could take"
-                ' it; one is started with "tinkwell provisioner --releases default"'
+                "install of shop is RUNNING, 259 s left; its owner is gone, and no provisioner is alive"
+                " to take"
+                ' it; start one with "tinkwell provisioner --releases default"'
             ),
         ),
         (operation(state=State.SUCCEEDED), "install of shop ended as SUCCEEDED"),
@@ -252,7 +252,7 @@ def test_of_very_many_nodes_the_first_are_explained() -> None:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (facts({}), 'path: "baz" is no node of the operation; known are'),
+        (facts({}), 'path: "baz" is not a node of the operation; known are'),
         (Facts(operation=OPERATION), 'path: there is no "baz" yet; the operation has no plan'),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_core_event_is_carried_out_by_the_one_object_that_was_given_for_it() -
         ([("read-chart", Read()), ("read-chart", Other())], "read-chart has two implementations, Read and Other"),
         ([("read-chart", Read())], "render has no implementation in this process; each must have one"),
         ([], "read-chart and render have no implementation in this process"),
-        ([("pre-render", Read())], '"pre-render" is no core event; did you mean render'),
+        ([("pre-render", Read())], '"pre-render" is not a core event; did you mean render'),
         ([("read-chart", object())], "object, which is to carry out read-chart, has no method; it must have one"),
         ([("read-chart", Two())], "has 2 methods: read, write; it must have one"),
     ],

@@ -363,7 +363,7 @@ def test_the_json_form_gives_the_same_manifest_back(given_manifest: RenderedMani
         (
             {"resources": {"a": {"type": "x"}}},
             {"resources": {"a": {"names": {"a-b": "a"}}}},
-            '"a-b" is no name of an expression',
+            '"a-b" is not a name in an expression',
         ),
         ({"outputs": {}}, {"outputs": {"names": {"a": "a"}}}, "late.outputs.names.a: there is no resource a"),
         ([], {}, "must be an object with plugs, resources, outputs, charts, and not a list"),

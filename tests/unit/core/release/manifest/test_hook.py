@@ -76,8 +76,8 @@ def test_a_hook_has_events_and_a_weight(text: str, weight: float) -> None:
         ("hook: {events: [test], weight: 1000000.5}", "hook.weight", "must be a number from"),
         ("hook: {events: [test], when: x}", "hook.when", "there is no such field"),
         ("hook: [test]", "hook", "must be an object with events, weight"),
-        ("keep: true, hook: {events: [test]}", "keep", "is of what stays, which a hook does not"),
-        ("ignore: [/a], hook: {events: [test]}", "ignore", "is of what stays, which a hook does not"),
+        ("keep: true, hook: {events: [test]}", "keep", "is for resources that stay, and a hook does not"),
+        ("ignore: [/a], hook: {events: [test]}", "ignore", "is for resources that stay, and a hook does not"),
     ],
 )
 def test_what_is_no_hook_is_refused(text: str, field: str, sentence: str) -> None:

@@ -156,7 +156,7 @@ def test_a_name_that_occurs_twice_is_refused_with_both_files(kind: str) -> None:
         ("resources: {a: {type: x, retries: true}}", "must be a whole number from 0 to 100, and not true"),
         ("resources: {a: {type: x, ignore: [a]}}", '.ignore[0]: line 1, column 35: "a" is not a JSON pointer'),
         ("resources: {a: {type: x, sensitive: [/~2]}}", '"/~2" is not a JSON pointer'),
-        ("resources: {a: {type: x, sensitive: ['/{{ x }}']}}", "a pointer cannot have an expression"),
+        ("resources: {a: {type: x, sensitive: ['/{{ x }}']}}", "write a pointer without one"),
         ("plugs: {p: {path: x, resource_names: [a, a]}}", '.resource_names[1]: line 1, column 42: "a" occurs twice'),
         (f"plugs: {{p: {{path: x, resource_types: [{'a' * 257}]}}}}", "has 257 bytes; at most 256 are allowed"),
         ('outputs: {x: "\\0"}', '.outputs.x: line 1, column 11: the text "\\u0000" holds the NUL character'),

@@ -33,7 +33,7 @@ def made(*, is_drift: bool = False, last_batch: int = 3, secrets: tuple[str, ...
         ({"answer": VALID, "former_type": "acme/old"}, "=", "VALID", "its type was acme/old"),
         (CHANGED, "~", "STALE", ""),
         ({"answer": ABSENT}, "+", "ABSENT", ""),
-        ({"answer": ABSENT, "former_state": {"size": 1}}, "+", "ABSENT", "it is not there any more"),
+        ({"answer": ABSENT, "former_state": {"size": 1}}, "+", "ABSENT", "it no longer exists"),
         (
             {"answer": STALE, "readonly": True},
             "!",

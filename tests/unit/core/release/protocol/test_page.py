@@ -11,7 +11,7 @@ from tinkwell.core.release.manifest import reader
 from tinkwell.core.release.protocol import answer, request
 
 PAGE = page.read("reference/resource-protocol.md")
-BLOCKS = page.blocks(PAGE)
+BLOCKS = page.blocks(PAGE + page.read("how-to/resource-image.md"))
 CALLER = request.Caller(name="n", type="t", workspace="/w", release="r", operation_id="o")
 
 

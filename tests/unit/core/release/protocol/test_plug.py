@@ -119,7 +119,7 @@ def test_what_is_no_linear_expression_is_refused_by_its_place(pattern: str) -> N
         Plugs({"p": Plug(path="/p", resource_names=("fine", pattern))})
     [violation] = caught.value.violations
     assert violation.field == "plugs.p.resource_names[1]"
-    assert "is no regular expression that can be matched in linear time" in violation.description
+    assert "is not a regular expression that can be matched in linear time" in violation.description
 
 
 def test_an_expression_that_would_take_for_ever_elsewhere_does_not() -> None:

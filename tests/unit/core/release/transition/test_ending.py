@@ -295,7 +295,7 @@ def test_an_owner_may_end_an_operation_while_a_call_without_effects_runs() -> No
         (operation(), [], "it has no plan yet"),
         (planned(), [node("a")], "a is PENDING, so it cannot have SUCCEEDED"),
         (planned(), [node("a", INSTALLING)], "a is INSTALLING, so it cannot have SUCCEEDED"),
-        (planned(failed_nodes=1, skipped_nodes=2), [], "3 of its nodes were not brought about"),
+        (planned(failed_nodes=1, skipped_nodes=2), [], "3 of its nodes were not installed or removed"),
     ],
 )
 def test_a_success_is_told_only_of_what_succeeded(row: Any, nodes: Any, message: str) -> None:

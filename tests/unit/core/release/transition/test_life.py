@@ -90,5 +90,5 @@ def test_of_what_a_hook_has_answered_only_secrets_are_heard() -> None:
     [resource(), resource(secrets=("hush",), config="{}"), resource(secrets=("hush",), init="{}"), RemovedReport("db")],
 )
 def test_a_release_has_no_resource_by_a_hook(report: ResourceReport | RemovedReport) -> None:
-    with pytest.raises(errors.InvalidField, match="db is a hook, of which nothing is kept but what is secret"):
+    with pytest.raises(errors.InvalidField, match="db is a hook, and only its secrets are kept"):
         store(node(state=INSTALLING, kind=NodeKind.HOOK)).report(report)

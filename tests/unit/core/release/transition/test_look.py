@@ -180,11 +180,11 @@ def test_what_a_plan_applies_is_what_it_was_made_for(found: ReleaseRow, kind: Op
     ("found", "row", "more", "error", "message"),
     [
         (release(DEPLOYED, revision=2), BASE, {"changed_by": BUSY}, errors.PlanStale, f"operation {BUSY} has changed"),
-        (None, BASE, {}, errors.PlanStale, "its release is no longer there; make another plan"),
-        (release(DEPLOYED, revision=2), BASE, {"release_id": "other"}, errors.PlanStale, "no longer there"),
+        (None, BASE, {}, errors.PlanStale, "its release no longer exists; make another plan"),
+        (release(DEPLOYED, revision=2), BASE, {"release_id": "other"}, errors.PlanStale, "no longer exists"),
         (release(DEPLOYED), replace(BASE, state=FAILED), {}, errors.IllegalTransition, "only a plan that SUCCEEDED"),
         (release(DEPLOYED), replace(BASE, state=RUNNING), {}, errors.IllegalTransition, "only a plan that SUCCEEDED"),
-        (release(DEPLOYED), replace(BASE, rollback_of=2), {}, errors.IllegalTransition, "about what is installed"),
+        (release(DEPLOYED), replace(BASE, rollback_of=2), {}, errors.IllegalTransition, "about the installed revision"),
         (release(DEPLOYED), replace(BASE, kind=OperationKind.TEST), {}, errors.IllegalTransition, "is of kind TEST"),
     ],
 )
@@ -272,7 +272,7 @@ def test_drift_is_what_a_plan_of_what_is_installed_found(
 @pytest.mark.parametrize(
     ("kind", "report", "message"),
     [
-        (OperationKind.PLAN, FinishReport(state=SUCCEEDED), "a PLAN that SUCCEEDED has one"),
+        (OperationKind.PLAN, FinishReport(state=SUCCEEDED), "the document of a PLAN that SUCCEEDED"),
         (OperationKind.UNINSTALL, FinishReport(state=SUCCEEDED, result="{}"), "this is UNINSTALL, which ends as SUCC"),
         (OperationKind.UPGRADE, FinishReport(state=State.FAILED, cause="{}", result="{}"), "which ends as FAILED"),
     ],

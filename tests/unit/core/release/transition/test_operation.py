@@ -25,7 +25,7 @@ CHANGING = [
     ReleaseState.UNINSTALLING,
 ]
 SETTLED = [ReleaseState.DEPLOYED, ReleaseState.FAILED]
-LOST = "STEP_LOST: its owner is dead, and its engine is another one, so nobody can tell how it ended"
+LOST = "STEP_LOST: its owner is dead, and its engine is another one, so its result is lost"
 OLD = RevisionRow(revision=1, state=RevisionState.SUPERSEDED)
 
 

@@ -162,8 +162,8 @@ def test_a_quoted_text_is_the_same_text_when_it_is_read(text: str) -> None:
 
 
 def test_the_documentation_lists_every_function() -> None:
-    page = pathlib.Path(__file__).parents[5] / "docs" / "reference" / "template.md"
-    section = page.read_text().partition("## The template language")[2].partition("\n## ")[0]
+    page = pathlib.Path(__file__).parents[5] / "docs" / "reference" / "template-language.md"
+    section = page.read_text().partition("## Functions")[2].partition("\n## ")[0]
     assert sorted(function.NAMES - set(re.findall(r"`(\w+)", section))) == []
 
 

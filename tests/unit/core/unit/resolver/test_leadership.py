@@ -3,7 +3,7 @@
 import pytest
 
 from tinkwell.core.unit.kinds import Life
-from tinkwell.core.unit.resolver.leadership import GRACE_SECONDS, Candidate, elect, may_lead, remaining_seconds
+from tinkwell.core.unit.resolver.leadership import GRACE_SECONDS, Candidate, elect, remaining_seconds
 
 
 def candidate(unit: str, *, is_started: bool = True, is_live: bool = True) -> Candidate:
@@ -41,7 +41,6 @@ def test_a_leader_keeps_its_term_until_its_deadline_and_a_dying_application_elec
     assert elected == expected
 
 
-def test_a_leader_may_act_until_its_lease_expires_and_nobody_follows_before_the_grace_is_over() -> None:
-    assert may_lead(remaining_seconds(0))
-    assert not may_lead(remaining_seconds(-0.001))
+def test_a_leader_keeps_its_term_until_the_grace_after_its_lease_is_over() -> None:
+    assert remaining_seconds(0) == GRACE_SECONDS
     assert remaining_seconds(-GRACE_SECONDS) == 0

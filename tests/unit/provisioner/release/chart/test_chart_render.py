@@ -140,7 +140,7 @@ async def test_inputs_that_name_a_sibling_wait_for_it() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{{ subcharts.site.outputs.name }}", "site cannot be given what it gives itself"),
+        ("{{ subcharts.site.outputs.name }}", "site cannot use its own outputs as its inputs"),
         ("{{ subcharts.stroe.outputs.name }}", "there is no subchart stroe; did you mean store?"),
         ("{{ door.state.url }}", "door is a resource of the chart itself, which comes after its subcharts"),
         ("{{ values.absent }}", "`{{ values.absent }}`: there is no absent in it; known are path, site, size, store"),

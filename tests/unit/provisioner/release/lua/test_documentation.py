@@ -10,7 +10,8 @@ from tinkwell.core.release.lifecycle_event import name as event_names
 from tinkwell.core.release.lifecycle_event.name import Event
 from tinkwell.provisioner.release.lua.scripts import HandlerFailed
 
-PAGE = (Path(__file__).parents[5] / "docs" / "how-to" / "lua.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[5] / "docs"
+PAGE = (DOCS / "how-to" / "lua.md").read_text(encoding="utf-8")
 FIRST, REFUSAL, LABELS, SYNTAX, OVERRIDE, STATE = (part.split("```")[0] for part in PAGE.split("```lua\n")[1:])
 
 
@@ -59,7 +60,7 @@ async def test_state_is_handed_from_event_to_event() -> None:
 
 
 def test_the_page_has_every_event_that_scripts_may_hear() -> None:
-    table = PAGE.split("## Events")[1].split("## Order")[0]
+    table = (DOCS / "reference" / "handler.md").read_text(encoding="utf-8").split("## Events")[1].split("## Order")[0]
     for event in Event:
         assert f"`{event}`" in table, event
     rows = [line for line in table.splitlines() if "`values`" in line]

@@ -1,1 +1,1 @@
-"""What the files of a chart hold, and how they travel."""
+"""The files of a chart, and the archive in which they are uploaded."""

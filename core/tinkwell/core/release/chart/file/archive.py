@@ -1,58 +1,55 @@
-"""The archive that a chart travels as: a gzipped tar with one folder at its top.
+"""The archive of a chart: a gzipped tar with one folder at its top.
 
-`pack` is canonical: the same files give the same bytes, so that a digest names the files. `unpack` takes archives from
-strangers, and unpacks no more than is allowed, whatever they claim. What is taken are plain files below the top folder;
-everything else ends in `errors.ChartInvalid`, whose fields are the names of members, or `archive` where the whole is
-wrong.
+`pack` is canonical: the same files give the same bytes, so a digest identifies the files. `unpack` accepts untrusted
+archives, and never unpacks more than the limits allow, whatever the archive claims. Only plain files below the top
+folder are accepted. Everything else raises `errors.ChartInvalid`; its fields are names of members, or `archive` for the
+whole archive.
 """
 
 import hashlib
 import io
 import tarfile
-import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tinkwell.core import errors
 from tinkwell.core.release.chart.file import tar
-from tinkwell.core.value import parse
+from tinkwell.core.value import member_name, parse
 
 METADATA = "Chart.yaml"
-# What the digest of a chart begins with.
+# The prefix of a chart's digest.
 DIGEST = "sha256:"
 
 MAX_LEVELS = 10
 MAX_PACKED_BYTES = 8 * 1024 * 1024
-# Of the tar, so that its headers count, too.
+# The size of the unpacked tar, headers included.
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 10_000
-MAX_PATH_BYTES = 1_024
-# Twice ten levels of charts, and what is in the last of them.
-MAX_FOLDERS = 32
 
 _GZIP = zlib.MAX_WBITS | 16
 _LEVEL = 9
 _PIECE_BYTES = 64 * 1024
 _MODE = 0o644
-_BESIDE = "stands beside the chart's folder; pack one folder with all files in it"
+_CONTENT = "chart"
+_BESIDE = "is beside the chart's folder; pack one folder with all files in it"
 
 
 @dataclass(slots=True)
 class Allowance:
-    """What may still be unpacked of a chart, together with all the archives that are in it."""
+    """How much may still be unpacked of a chart, including all archives in it."""
 
     unpacked_bytes: int = MAX_UNPACKED_BYTES
     files: int = MAX_FILES
 
     def take_bytes(self, at: str, size: int) -> None:
-        """Count unpacked bytes. Raises `errors.ChartInvalid` beyond the limit."""
+        """Count unpacked bytes. Raises `errors.ChartInvalid` above the limit."""
         self.unpacked_bytes -= size
         if self.unpacked_bytes < 0:
             raise _invalid(at, f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; leave large files out of the chart")
 
     def take_file(self, at: str) -> None:
-        """Count a member. Raises `errors.ChartInvalid` beyond the limit."""
+        """Count a member. Raises `errors.ChartInvalid` above the limit."""
         self.files -= 1
         if self.files < 0:
             raise _invalid(at, f"has more than {MAX_FILES:,} members; leave files out, or pack them into fewer ones")
@@ -60,19 +57,19 @@ class Allowance:
 
 def pack(top: str, files: Mapping[str, bytes]) -> bytes:
     """Pack files, by their paths within the chart, below the folder `top`. Raises `errors.ChartInvalid`."""
-    tree, allowance = _Tree(), Allowance()
+    names, allowance = member_name.Names(_CONTENT), Allowance()
     if len(_parts(top, top)) != 1:
         raise errors.ChartInvalid.of(top, "cannot be the name of a folder; leave out /")
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as writer:
         for path in sorted(files):
             member = f"{top}/{path}"
-            tree.add(_place("", member), member, is_folder=False)
+            _add(names, _place("", member), member, is_folder=False)
             allowance.take_file("")
             header = tarfile.TarInfo(member)
             header.size, header.mode = len(files[path]), _MODE
             writer.addfile(header, io.BytesIO(files[path]))
-            # Before the next one is copied.
+            # Check before the next file is copied.
             _check_unpacked(buffer.tell())
     _check_unpacked(buffer.tell())
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
@@ -87,7 +84,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 
 def digest(data: bytes) -> str:
-    """Give the name of an archive: `sha256:` and the hexadecimal hash of its bytes."""
+    """Return an archive's digest: `sha256:` and the hash of its bytes in hexadecimal digits."""
     return f"{DIGEST}{hashlib.sha256(data).hexdigest()}"
 
 
@@ -98,13 +95,13 @@ def check_size(data: bytes, *, at: str = "") -> None:
 
 
 def extract(data: bytes, allowance: Allowance, *, at: str = "") -> dict[str, bytes]:
-    """Unpack an archive that stands in another one at `at`, out of what that may still take."""
+    """Unpack an archive that is at `at` in another one, within its remaining allowance."""
     check_size(data, at=at)
     stream = _Stream(data, allowance, at)
     try:
         files = dict(_files(stream, allowance, at))
     except tar.Broken as error:
-        raise _invalid(at, f"is no tar, or is broken: {error}; pack it again") from error
+        raise _invalid(at, f"is not a tar file, or is broken: {error}; pack it again") from error
     stream.finish()
     if not files:
         raise _invalid(at, "has no files; pack the folder in which Chart.yaml is")
@@ -112,7 +109,8 @@ def extract(data: bytes, allowance: Allowance, *, at: str = "") -> dict[str, byt
 
 
 def _files(stream: "_Stream", allowance: Allowance, at: str) -> Iterator[tuple[str, bytes]]:
-    tree = _Tree()
+    names = member_name.Names(_CONTENT)
+    top = ""
     for member in tar.members(stream.read):
         allowance.take_file(at)
         place = _place(at, member.name)
@@ -120,10 +118,11 @@ def _files(stream: "_Stream", allowance: Allowance, at: str) -> Iterator[tuple[s
             raise errors.ChartInvalid.of(place, "is a link; put the file itself in its place")
         if member.kind is tar.Kind.OTHER:
             raise errors.ChartInvalid.of(place, "is neither a plain file nor a folder; leave it out")
-        parts = tree.add(place, member.name, is_folder=member.kind is tar.Kind.FOLDER)
+        parts = _add(names, place, member.name.removeprefix("./"), is_folder=member.kind is tar.Kind.FOLDER)
+        top = top or parts[0]
+        if parts[0] != top or (member.kind is tar.Kind.FILE and len(parts) == 1):
+            raise errors.ChartInvalid.of(place, _BESIDE)
         if member.kind is tar.Kind.FILE:
-            if len(parts) == 1:
-                raise errors.ChartInvalid.of(place, _BESIDE)
             yield "/".join(parts[1:]), member.content
 
 
@@ -133,74 +132,27 @@ def _place(at: str, name: str) -> str:
 
 
 def _parts(place: str, name: str) -> tuple[str, ...]:
-    """Take the name of a member apart. Raises `errors.ChartInvalid` for what is no plain path."""
-    path = name.removeprefix("./").removesuffix("/")
-    parts = tuple(path.split("/"))
-    if name.startswith("/"):
-        raise errors.ChartInvalid.of(place, "has an absolute path; write it relative to the chart's folder")
-    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path:
-        raise errors.ChartInvalid.of(place, r"is no plain path; write it without .., ., // and \ in the chart's folder")
-    if len(parts) > MAX_FOLDERS + 1:
-        raise errors.ChartInvalid.of(place, f"lies in more than {MAX_FOLDERS} folders; move it up")
+    """Split the path of a member. Raises `errors.ChartInvalid` if it is not a plain path."""
     try:
-        parse.parse_text(place, path, max_bytes=MAX_PATH_BYTES)
-    except errors.InvalidField as error:
-        reason = error.violations[0].description
-        raise errors.ChartInvalid.of(place, f"has a name that cannot be taken: it {reason}; rename it") from error
-    return parts
+        return member_name.split(name, _CONTENT)
+    except ValueError as error:
+        raise errors.ChartInvalid.of(place, str(error)) from error
 
 
-def _fold(name: str) -> str:
-    """Give one text for all names that are one file for some system."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+def _add(names: member_name.Names, place: str, name: str, *, is_folder: bool) -> tuple[str, ...]:
+    """Add the name of a member, and return the parts of its path. Raises `errors.ChartInvalid`."""
+    try:
+        return names.add(name, is_folder=is_folder)
+    except ValueError as error:
+        raise errors.ChartInvalid.of(place, str(error)) from error
 
 
 def _check_unpacked(size: int) -> None:
     Allowance().take_bytes("", size)
 
 
-@dataclass(slots=True)
-class _Folder:
-    """A folder, or a file, of which `entries` is None; what is in it is known by name without regard to case."""
-
-    name: str
-    entries: "dict[str, _Folder] | None" = field(default_factory=dict)
-
-
-class _Tree:
-    """All members so far; a system that ignores case, and one that does not, must make the same files of them."""
-
-    def __init__(self) -> None:
-        self._root = _Folder("")
-        self._seen: set[tuple[str, ...]] = set()
-
-    def add(self, place: str, name: str, *, is_folder: bool) -> tuple[str, ...]:
-        """Add a member and the folders above it, and return the parts of its path. Raises `errors.ChartInvalid`."""
-        parts = _parts(place, name)
-        if parts in self._seen:
-            raise errors.ChartInvalid.of(place, "occurs twice; pack each file once")
-        self._seen.add(parts)
-        here = self._root
-        for depth, part in enumerate(parts, start=1):
-            needs_folder = is_folder or depth < len(parts)
-            assert here.entries is not None
-            entry = here.entries.setdefault(_fold(part), _Folder(part, {} if needs_folder else None))
-            if entry.name != part:
-                other = "/".join((*parts[: depth - 1], entry.name))
-                raise errors.ChartInvalid.of(
-                    place,
-                    f"differs from {parse.show(other)} only in case or in how accents are written; rename one of them",
-                )
-            if (entry.entries is not None) is not needs_folder:
-                raise errors.ChartInvalid.of(place, "is a file and a folder at once; rename one of them")
-            here = entry
-        if len(self._root.entries or {}) > 1:
-            raise errors.ChartInvalid.of(place, _BESIDE)
-        return parts
-
-
 class _Stream:
-    """The unpacked bytes of a gzip file, of which no more exist at once than were asked for."""
+    """The unpacked bytes of a gzip file; at most the requested bytes are in memory."""
 
     def __init__(self, data: bytes, allowance: Allowance, at: str) -> None:
         self._data = data
@@ -211,7 +163,7 @@ class _Stream:
         self._bytes_behind = 0
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer at the end. Raises `errors.ChartInvalid`."""
+        """Return `size` bytes, or fewer at the end. Raises `errors.ChartInvalid`."""
         while len(self._buffer) < size and (piece := next(self._pieces, b"")):
             self._allowance.take_bytes(self._at, len(piece))
             self._buffer += piece
@@ -221,7 +173,7 @@ class _Stream:
         return found
 
     def finish(self) -> None:
-        """Read on to the end, with nothing but zeros before it."""
+        """Read to the end of the file. Raises `errors.ChartInvalid` if there is anything but zeros."""
         while piece := self.read(_PIECE_BYTES):
             if piece.strip(b"\0"):
                 raise _invalid(self._at, "has more behind its last member; pack it again")
@@ -229,7 +181,7 @@ class _Stream:
             raise _invalid(self._at, f"has {self._bytes_behind:,} bytes behind its end; pack it again")
 
     def _unpacked(self) -> Iterator[bytes]:
-        """Unpack in small pieces of what goes in and what comes out: all that is not taken yet is copied each time."""
+        """Unpack in small pieces of input and output, because zlib copies the unused input each time."""
         unpacker = zlib.decompressobj(_GZIP)
         for start in range(0, len(self._data), _PIECE_BYTES):
             packed = self._data[start : start + _PIECE_BYTES]

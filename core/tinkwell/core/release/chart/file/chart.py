@@ -1,9 +1,9 @@
-"""A chart as its files make it: metadata, values, templates, files, and the charts that are vendored in it.
+"""A chart as it is read from its files: metadata, values, templates, files, and the vendored charts.
 
-`load` looks at what every command needs, so that the order of any chart of Helm can be shown. What Tinkwell does not
-carry out is found as well, and kept as `refusals`; `check_usable` raises them before anything is rendered. Templates
-are texts here: what stands in them is judged when they are rendered. Where a chart, or one above it, has scripts, so
-are the files of `templates/` that hold definitions for others, since a script may turn them into something else.
+`load` checks only what every command needs, so that the order of any chart of Helm can be shown. Features of Helm that
+Tinkwell does not support are kept as `refusals`; `check_usable` raises them before anything is rendered. Templates stay
+texts here: they are checked when they are rendered. If a chart, or one above it, has scripts, files of `templates/`
+with definitions for other templates are also kept as texts, because a script may change them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ VALUES = "values.yaml"
 TEMPLATES = "templates/"
 SCHEMA = "values.schema.json"
 MAX_SUBCHARTS = 2_000
-# Chart.yaml and values.yaml of all charts together: to read YAML takes seconds for each megabyte.
+# Chart.yaml and values.yaml of all charts together; the YAML reader takes seconds for a megabyte.
 MAX_YAML_BYTES = 8 * 1024 * 1024
 # They are copied into each container.
 MAX_FILES_BYTES = 8 * 1024 * 1024
@@ -37,14 +37,14 @@ _HELM_2_FILES = ("requirements.yaml", "requirements.lock")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A chart. `folder` is its place in the root's archive, such as `charts/bar/`, and empty for the root.
+    """A chart.
 
-    `templates` has the YAML files by their paths in the chart (`templates/web.yaml`), and `other_templates` what else
-    of `templates/` is text, the notes aside; `files` has those of `files/` and `lua` those of `ext/lua/`, by their
-    paths in there. `charts` has the vendored charts by the names of their folders
-    or archives in `charts/`. `is_scripted`: it has scripts, or a chart above it does, which may change its templates.
-    The texts of Chart.yaml and values.yaml tell in which line something stands. `refusals`
-    and `warnings` are about this chart alone.
+    `folder` is its place in the root's archive, such as `charts/bar/`, and "" for the root. `templates` has the YAML
+    files by their paths in the chart (`templates/web.yaml`), and `other_templates` the other texts of `templates/`
+    except the notes. `files` has the files of `files/` and `lua` those of `ext/lua/`, by their paths in these folders.
+    `charts` has the vendored charts by the names of their folders or archives in `charts/`. `is_scripted`: the chart,
+    or a chart above it, has scripts, which may change its templates. The texts of Chart.yaml and values.yaml serve to
+    find line numbers. `refusals` and `warnings` are about this chart alone.
     """
 
     folder: str = ""
@@ -65,17 +65,17 @@ class Chart:
 
     @property
     def all_templates(self) -> Mapping[str, str]:
-        """All texts of `templates/` by their paths in there, sorted, as scripts see them."""
+        """All texts of `templates/` by their paths in that folder, sorted, as scripts see them."""
         notes = {_NOTES: self.notes} if self.notes else {}
         found = sorted({**self.templates, **self.other_templates, **notes}.items())
         return {path.removeprefix(TEMPLATES): text for path, text in found}
 
     def path(self, file: str) -> str:
-        """Give the path by which errors name a file of the chart."""
+        """Return the path by which errors name a file of the chart."""
         return f"{self.folder}{file}"
 
     def located(self, error: errors.InvalidField) -> errors.ChartInvalid:
-        """Say of violations, whose fields are paths within Chart.yaml, in which file and line they stand."""
+        """Return violations in Chart.yaml with the file and line that they are in."""
         file = self.path(METADATA)
         for described in yaml_file.documents(check.Checks(), file, self.metadata_text):
             return errors.ChartInvalid(described.located(error).violations)
@@ -83,9 +83,9 @@ class Chart:
 
 
 def load(files: Mapping[str, bytes]) -> Chart:
-    """Make a chart of its files, which are named by their paths within its folder.
+    """Read a chart from its files, which are named by their paths within its folder.
 
-    Raises `errors.ChartInvalid` with all that is wrong.
+    Raises `errors.ChartInvalid` with all faults.
     """
     allowance = archive.Allowance()
     for content in files.values():
@@ -103,7 +103,7 @@ def load(files: Mapping[str, bytes]) -> Chart:
 
 
 def every(chart: Chart) -> Iterator[Chart]:
-    """Iterate over a chart and all that are vendored in it."""
+    """Yield a chart and all charts that are vendored in it."""
     yield chart
     for child in chart.charts.values():
         yield from every(child)
@@ -120,21 +120,21 @@ def with_templates(chart: Chart, texts: Mapping[str, str]) -> Chart:
 
 
 def check_mended(chart: Chart) -> None:
-    """Raise `errors.ChartInvalid` for the files that scripts could have turned into manifests, and have left."""
+    """Raise `errors.ChartInvalid` for files that scripts should have replaced by manifests, and did not."""
     left = tuple(_refused_partials(chart.other_templates, chart.folder)) if chart.is_scripted else ()
     if left:
         raise errors.ChartInvalid(left[:MAX_VIOLATIONS])
 
 
 def check_usable(charts: Iterable[Chart]) -> None:
-    """Raise `errors.ChartInvalid` for all that the charts have and Tinkwell does not carry out."""
+    """Raise `errors.ChartInvalid` for all features of the charts that Tinkwell does not support."""
     refusals = [refusal for chart in charts for refusal in chart.refusals]
     if refusals:
         raise errors.ChartInvalid(refusals[:MAX_VIOLATIONS])
 
 
 def _check_root(chart: Chart) -> None:
-    """Refuse a root whose name a release cannot have for it; others can be given an alias."""
+    """Refuse a root chart whose name cannot be a name in the release; other charts can have an alias."""
     try:
         names.parse_chart_name("name", chart.metadata.name)
     except errors.InvalidField as error:
@@ -147,7 +147,7 @@ def _check_root(chart: Chart) -> None:
 
 @dataclass(slots=True)
 class _Loader:
-    """Loads a chart and those in it; what is wrong is noted in the checks."""
+    """Loads a chart and the charts in it; faults are noted in the checks."""
 
     allowance: archive.Allowance
     checks: check.Checks = field(default_factory=lambda: check.Checks(most=MAX_VIOLATIONS))
@@ -155,7 +155,7 @@ class _Loader:
     _yaml_bytes: int = 0
 
     def load(self, files: Mapping[str, bytes], folder: str, level: int, *, is_scripted: bool = False) -> Chart | None:
-        """Load a chart; None where nothing can be known of it. `is_scripted`: one above it has scripts."""
+        """Load a chart; None if too little of it is valid. `is_scripted`: a chart above it has scripts."""
         if (described := self._metadata(files, folder)) is None:
             return None
         found, warnings = described
@@ -207,7 +207,7 @@ class _Loader:
             return None
 
     def _may_read(self, files: Mapping[str, bytes], folder: str) -> bool:
-        """Count the YAML of a chart; what is beyond the limit is not read."""
+        """Count the YAML of a chart and return whether it is within the limit."""
         size = len(files.get(METADATA, b"")) + len(files.get(VALUES, b""))
         was_within = self._yaml_bytes <= MAX_YAML_BYTES
         self._yaml_bytes += size
@@ -217,7 +217,7 @@ class _Loader:
         return self._yaml_bytes <= MAX_YAML_BYTES
 
     def _text(self, files: Mapping[str, bytes], folder: str, path: str) -> str:
-        """Return the text of a file; the empty one where there is none, or it is no text."""
+        """Return the text of a file; "" if the file is missing or is not text."""
         content = files.get(path, b"")
         try:
             return content.decode()
@@ -283,11 +283,11 @@ class _Loader:
 
 
 def _vendored(files: Mapping[str, bytes]) -> "dict[str, bytes | dict[str, bytes]]":
-    """Give what is in `charts/`: archives, and folders with their files."""
+    """Return the contents of `charts/`: archives, and folders with their files."""
     found: dict[str, bytes | dict[str, bytes]] = {}
     for path in sorted(files):
         entry, slash, rest = path.removeprefix(_CHARTS).partition("/")
-        # As with Helm, what begins with one of these is left out.
+        # Helm leaves out names that begin with these characters, too.
         if not path.startswith(_CHARTS) or entry.startswith((".", "_")):
             continue
         if not slash and entry.endswith(".tgz"):
@@ -308,7 +308,7 @@ def _is_script(path: str) -> bool:
 
 
 def _other_template(files: Mapping[str, bytes], path: str) -> str | None:
-    """Return the text of a file of `templates/` that is not YAML; None for any other file, and for what is no text."""
+    """Return the text of a file of `templates/` that is not YAML; None for other files, and if it is not text."""
     if not path.startswith(TEMPLATES) or path == _NOTES or _is_template(path):
         return None
     try:
@@ -318,14 +318,14 @@ def _other_template(files: Mapping[str, bytes], path: str) -> str | None:
 
 
 def _is_partial(path: str) -> bool:
-    """Tell whether a file holds definitions for other templates."""
+    """Return whether a file holds definitions for other templates."""
     return path.startswith(TEMPLATES) and path.rpartition("/")[2].startswith("_")
 
 
 def _refusals(
     files: Mapping[str, bytes], folder: str, *, is_library: bool, is_scripted: bool
 ) -> Iterator[errors.Violation]:
-    """Find what Tinkwell does not carry out, whatever scripts do."""
+    """Return the features that Tinkwell does not support, whatever scripts do."""
     if is_library:
         sentence = (
             "library is a chart with definitions for others, which cannot be installed; make it a dependency of one"
@@ -349,7 +349,7 @@ def _refused_partials(files: Iterable[str], folder: str) -> Iterator[errors.Viol
 
 
 def _unread(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
-    """Warn of files that somebody could take for a part of the chart."""
+    """Warn of files that are not part of the chart, though a user may expect it."""
     for path in sorted(files):
         if path.startswith(TEMPLATES) and path != _NOTES and not _is_template(path) and not _is_partial(path):
             yield f"{folder}{path}: is not read; templates end in .yaml or .yml"

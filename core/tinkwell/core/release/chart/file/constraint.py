@@ -29,9 +29,9 @@ _PARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Comparator:
-    """One condition of a range. `operator` is one of `= != > >= < <= ~ ^`; `release` may leave parts out (`1`, `1.2`).
+    """One condition of a range. `operator` is one of `= != > >= < <= ~ ^`; `release` may be partial (`1`, `1.2`).
 
-    An empty `release` is any version. `prerelease` is without its dash, and only where all three parts are given.
+    An empty `release` means any version. `prerelease` is without its dash, and only given if all three numbers are.
     """
 
     operator: str
@@ -40,7 +40,7 @@ class Comparator:
 
 
 def parse_version(field: str, text: str) -> str:
-    """Check a version; a `v` before it is allowed."""
+    """Check a version; a leading `v` is allowed."""
     parse.parse_text(field, text, max_bytes=MAX_BYTES)
     if not _VERSION.fullmatch(text):
         raise errors.InvalidField.of(
@@ -50,14 +50,14 @@ def parse_version(field: str, text: str) -> str:
 
 
 def parse_range(field: str, text: str) -> str:
-    """Check a range of versions; the empty one holds all of them."""
+    """Check a range of versions; "" is the range of all versions."""
     parse.parse_text(field, text, max_bytes=MAX_BYTES, allow_empty=True)
     read_range(field, text)
     return text
 
 
 def read_range(field: str, text: str) -> tuple[tuple[Comparator, ...], ...]:
-    """Take a range apart: alternatives, each of which is comparators that must all hold."""
+    """Split a range into alternatives, each with comparators that must all hold."""
     return tuple(_alternative(field, text, part.strip()) for part in text.split("||"))
 
 
@@ -80,7 +80,7 @@ def _alternative(field: str, text: str, part: str) -> tuple[Comparator, ...]:
 
 
 def _comparator(found: re.Match[str]) -> Comparator | None:
-    """Build a comparator; None for numbers after a wildcard, and for a prerelease of a version that is not whole."""
+    """Return a comparator; None if a number follows a wildcard, or a prerelease follows a partial version."""
     parts: list[str] = found["release"].split(".")
     numbers = [part for part in parts if part not in _WILDCARDS]
     has_gap = numbers != parts[: len(numbers)]

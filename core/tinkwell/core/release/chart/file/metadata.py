@@ -1,6 +1,6 @@
-"""What a chart says of itself: its Chart.yaml, in Helm's apiVersion v2 or v3, with our fields of sequencing and wiring.
+"""The metadata of a chart: its Chart.yaml in Helm's apiVersion v2 or v3, with Tinkwell's fields for order and inputs.
 
-Unknown fields are warnings, as Helm ignores them. A field without a value counts as left out.
+Unknown fields are warnings, because Helm ignores them. A field without a value counts as absent.
 """
 
 import functools
@@ -27,7 +27,7 @@ _FIELDS = (
     *("apiVersion", "name", "version", "type", "appVersion", "kubeVersion", "description", "keywords", "home"),
     *("sources", "icon", "maintainers", "deprecated", "annotations", "dependencies"),
 )
-# Helm computes `enabled`, and nobody writes it; `condition` and `tags` of a whole chart are left over from Helm 2.
+# Helm computes `enabled`, so charts do not set it. `condition` and `tags` of a whole chart are from Helm 2.
 _IGNORED_FIELDS = ("condition", "tags", "engine", "tillerVersion")
 _DEPENDENCY_FIELDS = (
     *("name", "version", "repository", "condition", "tags", "alias", "import-values", "depends-on", "inputs"),
@@ -41,10 +41,11 @@ _line = functools.partial(parse.parse_text, max_bytes=MAX_TEXT_BYTES, allow_empt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """An entry of `dependencies`. `version` is a range, empty for any; `condition` is as written, paths with commas.
+    """An entry of `dependencies`.
 
-    An item of `import_values` is a name below the child's `exports`, or the path within the child and the one within
-    the parent. `depends_on` has names or aliases of siblings as written. `inputs` may hold expressions.
+    `version` is a range, "" for any; `condition` is the text as written, paths with commas between. An item of
+    `import_values` is a name below the subchart's `exports`, or the pair of a path in the subchart and one in the
+    parent. `depends_on` has names or aliases of siblings as written. `inputs` may hold expressions.
     """
 
     name: str
@@ -59,11 +60,11 @@ class Dependency:
 
     @property
     def effective_name(self) -> str:
-        """The name that the chart has in the release."""
+        """The chart's name in the release."""
         return self.alias or self.name
 
     def as_json(self) -> JsonObject:
-        """Give the members of Chart.yaml, without those that are empty."""
+        """Return the members of Chart.yaml, without empty ones."""
         imports: list[JsonValue] = [
             {"child": item[0], "parent": item[1]} if isinstance(item, tuple) else item for item in self.import_values
         ]
@@ -84,9 +85,10 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """A Chart.yaml. `depends_on` is the annotation `helm.sh/depends-on/subcharts`, which is not in `annotations`.
+    """The contents of a Chart.yaml.
 
-    A maintainer has the keys name, email and url.
+    `depends_on` is the annotation `helm.sh/depends-on/subcharts`, which is not in `annotations`. A maintainer has the
+    keys name, email and url.
     """
 
     api_version: str
@@ -108,11 +110,11 @@ class Metadata:
 
     @property
     def is_library(self) -> bool:
-        """Whether the chart only holds definitions for others."""
+        """Whether the chart only holds definitions for other charts."""
         return self.type == "library"
 
     def as_json(self) -> JsonObject:
-        """Give the members of Chart.yaml, without those that are empty; the annotation of sequencing as a list."""
+        """Return the members of Chart.yaml, without empty ones; the annotation of the order is a list."""
         annotations: JsonObject = dict(self.annotations)
         if self.depends_on:
             annotations[DEPENDS_ON] = list(self.depends_on)
@@ -138,9 +140,9 @@ class Metadata:
 
 
 def read_metadata(text: str, *, file: str) -> tuple[Metadata, tuple[str, ...]]:
-    """Read a Chart.yaml: what it says, and a warning for each field that nobody knows.
+    """Read a Chart.yaml: its contents, and a warning for each unknown field.
 
-    `file` is the path by which errors name it. Raises `errors.ChartInvalid` with all that is wrong.
+    `file` is the path by which errors name it. Raises `errors.ChartInvalid` with all faults.
     """
     checks = check.Checks(most=MAX_VIOLATIONS)
     warnings: list[str] = []
@@ -162,7 +164,7 @@ def read_metadata(text: str, *, file: str) -> tuple[Metadata, tuple[str, ...]]:
 
 
 class _Reader:
-    """Reads the value of a Chart.yaml; what is wrong is noted in the checks, what is unknown in the warnings."""
+    """Reads the value of a Chart.yaml; faults are noted in the checks, unknown fields in the warnings."""
 
     def __init__(self, checks: check.Checks, warnings: list[str], file: str) -> None:
         self._checks = checks
@@ -197,7 +199,7 @@ class _Reader:
         return metadata
 
     def _open(self, path: str, value: JsonValue, known: Sequence[str], ignored: Sequence[str] = ()) -> ClosedObject:
-        """Open an object; its unknown members are left out with a warning, and those without a value without one."""
+        """Open an object; an unknown member is left out with a warning, or silently if it has no value."""
         if isinstance(value, dict):
             for key in value:
                 if key not in known and key not in ignored:
@@ -224,7 +226,7 @@ class _Reader:
         return given
 
     def _scalar(self, members: ClosedObject, field_name: str, parse_text: Parse, *, is_required: bool = False) -> str:
-        """Return a text that people write without quotes: the number 1.10 means the text of its digits."""
+        """Return a text that people write without quotes: the number 1.10 gives the text of its digits."""
         if is_required:
             members.demand(field_name)
         given = members.value(field_name)
@@ -236,7 +238,7 @@ class _Reader:
         return self._checks.take(parse_text, members.path(field_name), text)
 
     def _annotation(self, path: str, given: JsonValue) -> tuple[str, ...]:
-        """Read the annotation of sequencing: a list of names, or the text of a JSON list as Helm needs it."""
+        """Read the annotation of the order: a list of names, or the text of a JSON list as Helm needs it."""
         if given is None:
             return ()
         if isinstance(given, str):
@@ -297,7 +299,7 @@ class _Reader:
                     )
 
     def _refuse_repeated(self, dependencies: Sequence[Dependency]) -> None:
-        """Refuse two entries that would have one name in the release, and a name that none can have."""
+        """Refuse two entries with the same name in the release, and invalid names."""
         first: dict[str, int] = {}
         for index, dependency in enumerate(dependencies):
             path = parse.child("dependencies", index)
@@ -317,7 +319,7 @@ def _members(value: JsonObject) -> JsonObject:
 
 
 def _scalar_text(value: JsonValue) -> str | None:
-    """Give the text of a value that was written without quotes; None for lists and objects."""
+    """Return the text of an unquoted scalar; None for lists and objects."""
     match value:
         case None:
             return ""
@@ -333,12 +335,12 @@ def _scalar_text(value: JsonValue) -> str | None:
 
 def _describe(value: JsonValue) -> str:
     if isinstance(value, list):
-        return "a list in which something else stands"
+        return "a list with an item of another type"
     return document.describe(value)
 
 
 def _parse_chart_name(path: str, text: str) -> str:
-    """Check the name of a chart, which is the name of its folder as well."""
+    """Check the name of a chart, which is also the name of its folder."""
     parse.parse_text(path, text, max_bytes=MAX_NAME_BYTES)
     if "/" in text or "\\" in text or text in {".", ".."}:
         raise errors.InvalidField.of(path, f"{parse.show(text)} cannot be the name of a folder; leave out / and \\")

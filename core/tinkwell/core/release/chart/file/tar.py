@@ -1,8 +1,8 @@
-"""Reads a tar from strangers, member by member, in memory that its limits bound.
+"""Reads an untrusted tar file member by member, with bounded memory.
 
-The standard library's reader keeps a copy of all headers with every member, follows a chain of them by recursion, and
-gives a few bytes the size that they claim. So this one takes the forms that are in use (ustar, pax, GNU) and looks at
-nothing but names, kinds and sizes; whatever else is in a header, it is no part of a chart.
+The standard library's reader keeps all headers, follows a chain of headers by recursion, and allocates the size that a
+header claims. This reader knows the forms in use (ustar, pax, GNU) and reads only names, kinds and sizes; other header
+fields mean nothing in a chart.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 BLOCK_BYTES = 512
-# What stands before a member with a long name, or with more than fits into its header.
+# A header in front of a member with a long name, or with more fields than its own header can hold.
 MAX_EXTENSION_BYTES = 64 * 1024
 
 _FILES = frozenset({b"0", b"\0", b"7"})
@@ -22,11 +22,11 @@ _NUMBER = re.compile(rb" *([0-7]{1,12})?[ \0]*")
 
 
 class Broken(Exception):
-    """A tar that cannot be read, and why."""
+    """A tar file that cannot be read; the text says why."""
 
 
 class Kind(Enum):
-    """What a member is."""
+    """The kind of a member."""
 
     FILE = auto()
     FOLDER = auto()
@@ -36,7 +36,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member: its name as it stands there, undecodable bytes as lone surrogates, and the bytes of a file."""
+    """A member: its name, with undecodable bytes as lone surrogates, and the bytes of a file."""
 
     name: str
     kind: Kind
@@ -44,22 +44,22 @@ class Member:
 
 
 def members(read: Callable[[int], bytes]) -> Iterator[Member]:
-    """Iterate over the members of a tar, whose bytes `read` gives; raises `Broken`.
+    """Yield the members of a tar file, whose bytes `read` returns; raises `Broken`.
 
-    The end is a block of zeros; what stands behind it is left to the caller.
+    A block of zeros ends the file; the bytes behind it are left to the caller.
     """
     name, records = "", dict[str, bytes]()
     while (block := _whole(read, BLOCK_BYTES)).strip(b"\0"):
         header = _Header(block)
         match header.type:
-            case b"x":  # of pax, for the next member
+            case b"x":  # pax: for the next member
                 records = _records(_extension(read, header))
-            case b"g":  # of pax, for all that follow
+            case b"g":  # pax: for all following members
                 if {"path", "size"} & _records(_extension(read, header)).keys():
                     raise Broken("a header gives one name or size to all members")
-            case b"L":  # the name of GNU's next member
+            case b"L":  # GNU: the name of the next member
                 name = _text(_extension(read, header).split(b"\0")[0])
-            case b"K":  # where GNU's next link leads
+            case b"K":  # GNU: the target of the next link
                 _extension(read, header)
             case _:
                 yield _member(read, header, name, records)
@@ -67,7 +67,7 @@ def members(read: Callable[[int], bytes]) -> Iterator[Member]:
 
 
 class _Header:
-    """The block before a member; raises `Broken` if it is none."""
+    """The header block of a member; raises `Broken` if it is invalid."""
 
     def __init__(self, block: bytes) -> None:
         self._block = block
@@ -80,26 +80,26 @@ class _Header:
     @property
     def name(self) -> str:
         name = self._block[:100].split(b"\0")[0]
-        # In GNU's form something else stands where the rest of a name would.
+        # In GNU's form other fields are in the place of the name's prefix.
         prefix = self._block[345:500].split(b"\0")[0] if self._block[257:263] == b"ustar\0" else b""
         return _text(prefix + b"/" + name if prefix else name)
 
     def _number(self, start: int, end: int) -> int:
         found = _NUMBER.fullmatch(self._block[start:end])
         if not found:
-            raise Broken("a header has a number that is none, or is too large")
+            raise Broken("a header has an invalid number, or one that is too large")
         return int(found[1] or b"0", 8)
 
 
 def _member(read: Callable[[int], bytes], header: _Header, long_name: str, records: dict[str, bytes]) -> Member:
     name = _text(records["path"]) if "path" in records else long_name or header.name
-    # Such a file is mostly holes, and its bytes are a list of them.
+    # The file is sparse: its bytes are a list of holes and data.
     if any(key.startswith("GNU.sparse.") for key in records):
         return Member(name, Kind.OTHER, b"")
     size = header.size
     if "size" in records:
         if not re.fullmatch(rb"[0-9]{1,15}", records["size"]):
-            raise Broken("a header has a size that is none")
+            raise Broken("a header has an invalid size")
         size = int(records["size"])
     if header.type in _LINKS:
         return Member(name, Kind.LINK, b"")
@@ -119,7 +119,7 @@ def _extension(read: Callable[[int], bytes], header: _Header) -> bytes:
 
 
 def _records(content: bytes) -> dict[str, bytes]:
-    """Read the records of pax: the length of the whole record, a blank, key=value, the end of the line."""
+    """Read the records of pax: the length of the whole record, a blank, key=value, a line feed."""
     found: dict[str, bytes] = {}
     at = 0
     while at < len(content):
@@ -127,14 +127,14 @@ def _records(content: bytes) -> dict[str, bytes]:
         end = at + int(length[1]) if length else 0
         key, equals, value = content[length.end() if length else at : end].partition(b"=")
         if not equals or end > len(content) or not value.endswith(b"\n"):
-            raise Broken("a header has a record that is none")
+            raise Broken("a header has an invalid record")
         found[_text(key)] = value[:-1]
         at = end
     return found
 
 
 def _content(read: Callable[[int], bytes], size: int) -> bytes:
-    """Read what belongs to a header, and the zeros up to the next block."""
+    """Read the bytes of a header's extension or a member, and the zeros up to the next block."""
     content = _whole(read, size)
     _whole(read, -size % BLOCK_BYTES)
     return content

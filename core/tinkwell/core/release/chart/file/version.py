@@ -1,7 +1,7 @@
-"""Which versions lie in a range, as npm and Helm agree on it. Only this module imports semantic_version.
+"""Which versions are in a range, by the rules on which npm and Helm agree. Only this module imports semantic_version.
 
-A prerelease lies in an alternative of a range only if that mentions one: `>=1.2.0-0` holds 1.3.0-rc.1, and `>=1.2.0`
-does not.
+A prerelease is in an alternative of a range only if the alternative mentions a prerelease: `>=1.2.0-0` holds
+1.3.0-rc.1, and `>=1.2.0` does not.
 """
 
 import semantic_version
@@ -9,12 +9,12 @@ import semantic_version
 from tinkwell.core.release.chart.file import constraint
 from tinkwell.core.release.chart.file.constraint import Comparator
 
-# Stands for "and whatever comes after it" where the release before 1.3.0 is asked for.
+# A number above all others: the release before 1.3.0 is 1.2 with this patch number.
 _HIGHEST = 2**63
 
 
 def is_within(version: str, range_text: str) -> bool:
-    """Tell whether a version lies in a range, the empty one of which holds all; `constraint` checks their forms."""
+    """Return whether a version is in a range; "" is the range of all versions. `constraint` checks the syntax."""
     if not range_text.strip():
         return True
     wanted = semantic_version.Version(version.removeprefix("v"))
@@ -35,12 +35,12 @@ def _satisfies(comparator: Comparator, wanted: semantic_version.Version) -> bool
     if not comparator.release:
         return True
     spec = semantic_version.NpmSpec(f"{comparator.operator}{comparator.release}")
-    # No release lies between a prerelease and its neighbours, so it lies within bounds that hold both of them.
+    # No release is between a prerelease and its neighbours, so bounds that hold both neighbours hold the prerelease.
     return all(spec.match(neighbour) for neighbour in _neighbours(wanted))
 
 
 def _satisfies_prerelease(comparator: Comparator, wanted: semantic_version.Version) -> bool:
-    """Compare with a prerelease; NpmSpec would do so within one patch version only."""
+    """Compare with a prerelease; NpmSpec does so only within one patch version."""
     bound = semantic_version.Version(f"{comparator.release}-{comparator.prerelease}")
     compared = wanted.truncate("prerelease")
     match comparator.operator:
@@ -60,7 +60,7 @@ def _satisfies_prerelease(comparator: Comparator, wanted: semantic_version.Versi
 
 
 def _neighbours(wanted: semantic_version.Version) -> list[semantic_version.Version]:
-    """Give the releases before and after a prerelease; of a release, itself."""
+    """Return the releases before and after a prerelease; for a release, the release itself."""
     after = wanted.truncate()
     if not wanted.prerelease:
         return [after]
@@ -76,5 +76,5 @@ def _neighbours(wanted: semantic_version.Version) -> list[semantic_version.Versi
 
 
 def precedence(version: str) -> semantic_version.Version:
-    """Give what versions are compared by."""
+    """Return the sort key of a version."""
     return semantic_version.Version(version.removeprefix("v"))

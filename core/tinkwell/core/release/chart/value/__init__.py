@@ -1,1 +1,1 @@
-"""The values of charts: what users give, what charts say, and what comes of both."""
+"""The values of charts: those of users, those of charts, and the merged result."""

@@ -1,7 +1,7 @@
-"""The values that each chart of a release sees: those of users over those of charts, parents' over children's.
+"""The values that each chart of a release sees: users' values over charts' values, parents' over children's.
 
 First, from the leaves up, charts import values of their children, as defaults below their own. Then, from the root
-down, each chart lays what it is given over its defaults, and gives each child its part with the globals.
+down, each chart puts the given values over its defaults, and passes each child its part with the globals.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from tinkwell.core.release.chart.value.value import Layer
 from tinkwell.core.value import document, parse
 from tinkwell.core.value.document import JsonObject, JsonValue
 
-# Of all charts of a release together, and of what is imported on the way there.
+# For all charts of a release together, including imported values.
 MAX_CHARACTERS = 8 * 1024 * 1024
 MAX_WARNINGS = 20
 
 
 class Coalescing:
-    """Makes the values of all charts of a release. Faults are noted; to exceed a limit raises them."""
+    """Computes the values of all charts of a release. Faults are noted; exceeding a limit raises them."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -30,14 +30,14 @@ class Coalescing:
         self._values: dict[Selected, JsonObject] = {}
 
     def coalesce(self, root: Selected) -> dict[Selected, JsonObject]:
-        """Return the values of each chart; those of its children are in them by their names."""
+        """Return the values of each chart, which contain those of its children by their names."""
         self._import(root)
         self._characters = 0
         self._coalesce(root, root.given[0].values if root.given else {}, 1)
         return self._values
 
     def _import(self, node: Selected) -> None:
-        """Put together the defaults of a chart: its own, and below them what it imports, of which the first counts."""
+        """Merge the defaults of a chart: its own, and below them its imports, of which earlier ones win."""
         imported = value.Pile()
         for child in node.children.values():
             self._import(child)
@@ -48,14 +48,14 @@ class Coalescing:
                     node.warn(f"{node.chart.path(archive.METADATA)}: {child.name} has no object {missing} to import")
                     continue
                 if self._spend(node, table) + len(target) > document.MAX_DEPTH:
-                    self._stop(node, f"would be nested deeper than {document.MAX_DEPTH} levels by what is imported")
+                    self._stop(node, f"would be nested deeper than {document.MAX_DEPTH} levels by an import")
                 imported.put_under(value.nest(target, table))
         self._defaults[node] = value.overlay(node.chart.values, imported.values)
         if imported.values:
             self._spend(node, self._defaults[node])
 
     def _table(self, node: Selected, child: Selected, path: value.Path) -> JsonObject | None:
-        """Return what a chart and its child say of an object of the child."""
+        """Return an object of the child as the chart and the child define it."""
         upper, lower = node.own, Layer("", {child.name: self._defaults[child]})
         if not isinstance(value.find((upper, lower), (child.name, *path)), dict):
             return None
@@ -82,7 +82,7 @@ class Coalescing:
         return self._values[node]
 
     def _part(self, node: Selected, child: Selected, part: JsonValue) -> JsonObject:
-        """Return what a chart gives a child; a null there only takes away what is given by charts above."""
+        """Return the values that a chart gives a child; a null in them hides only values given by charts above."""
         if part is None or isinstance(part, dict):
             return part or {}
         wrong = next((layer for layer in (*node.given, node.own) if layer.values.get(child.name) is not None), node.own)
@@ -104,7 +104,7 @@ class Coalescing:
         return {}
 
     def _spend(self, node: Selected, values: JsonObject) -> int:
-        """Count values against what is allowed for all of them; returns how deep they are nested."""
+        """Count values against the limit for all values; return how deep they are nested."""
         size, depth = self._cleaner.measure(values)
         self._characters += size
         if self._characters > MAX_CHARACTERS:
@@ -119,14 +119,14 @@ class Coalescing:
 
 
 class _Warnings:
-    """Tells users what they may not have meant with the values of a chart; only the first ones."""
+    """Collects warnings about the values of a chart; only the first ones are kept."""
 
     def __init__(self, node: Selected) -> None:
         self._node = node
         self._left = MAX_WARNINGS
 
     def clash(self, path: value.Path, upper: JsonValue, lower: JsonValue) -> None:
-        """Note that an object meets something else, unless a whole top-level object is replaced."""
+        """Note that an object and another type of value meet, unless a whole top-level object is replaced."""
         if len(path) > 1 or isinstance(upper, dict):
             place = ".".join(path)
             found = f"{self._node.own.field} has {document.describe(lower)} there"
@@ -140,7 +140,7 @@ class _Warnings:
 
 
 def _with_globals(part: JsonObject, shared: JsonObject, warn: _Warnings) -> JsonObject:
-    """Return what a child is given, with the globals of its parent, which win over what is meant for it alone."""
+    """Return a child's values with the globals of its parent, which win over the child's own globals."""
     own = part.get(value.GLOBAL)
     if own is not None and not isinstance(own, dict):
         warn.note(f"global is given {document.describe(own)}, which is left out; an object is needed")

@@ -1,11 +1,11 @@
-"""The flags of command lines by which a user gives values to a chart; `user_values` says what comes of them."""
+"""The command-line flags by which a user gives values to a chart; `user_values` merges them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag: the name under which `user_values.unite` takes its texts, how it is written, and what help says of it."""
+    """A flag: its key in the argument of `user_values.unite`, its option names, and its help text."""
 
     key: str
     options: tuple[str, ...]
@@ -34,5 +34,5 @@ SECRET_FILE = Flag(
     "A text that nobody but resources may see, and the file that holds it.",
 )
 
-# In the order in which they are put over each other.
+# In the order in which they are merged; later ones win.
 FLAGS = (FILES, JSON, TYPED, STRING, FILE_TEXT, LITERAL, SECRET, SECRET_FILE)

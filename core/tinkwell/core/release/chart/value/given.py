@@ -1,4 +1,4 @@
-"""Values as a user gave them, part by part, so that `origin` can say from which part a value is."""
+"""The values that a user gave, part by part, so that `origin` can name the part a value is from."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from tinkwell.core.value.document import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """Values that a user gave in one file or flag, which is called `name`, such as `prod.yaml` or `--set`.
+    """Values that a user gave in one file or flag; `name` is its name, such as `prod.yaml` or `--set`.
 
-    `text` is the YAML of a file, by which lines are told; empty for a flag.
+    `text` is the YAML of a file, from which line numbers are found; "" for a flag.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Where the values of a release are from, and what has enabled or disabled each of its subcharts.
+"""Where the values of a release are from, and what enabled or disabled each of its subcharts.
 
-Of each value all sources are told: files of the user and flags, `values.yaml` of charts, and what a chart imports from
-its children. A source that counts more comes after one that counts less, so that the last one has decided.
+All sources of a value are returned: the user's files and flags, `values.yaml` of charts, and imports from subcharts.
+They are in ascending order, so the last source decides.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from tinkwell.core.value.yaml import position
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place that has a value; `line` is 0 where there are none. A chart may have imported it from there."""
+    """A place that has a value; `line` is 0 if the place has no lines. A chart may have imported it from there."""
 
     name: str
     line: int = 0
@@ -41,7 +41,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """A value of the release and its sources, of which the last one counts; an empty object may have none."""
+    """A value of the release and its sources, of which the last one decides; an empty object may have none."""
 
     path: Path
     value: JsonValue
@@ -54,15 +54,15 @@ class ValueOrigin:
 
     @property
     def is_secret(self) -> bool:
-        """Whether the value is not to be shown."""
+        """Whether the value must not be shown."""
         return any(source.is_secret for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyOrigin:
-    """What has decided on a subchart, the sources of the values that it was decided by, and what it waits for.
+    """The decision about a subchart, the sources of the values that decided, and the subcharts that it waits for.
 
-    `path` is that of the subchart in the release, such as `shop.store`.
+    `path` is the subchart's path in the release, such as `shop.store`.
     """
 
     path: str
@@ -72,20 +72,20 @@ class DependencyOrigin:
 
 
 def values(root: Unit, given: Sequence[Given] = ()) -> Iterator[ValueOrigin]:
-    """Iterate over all values of a release that are no objects, or empty ones, in the order in which they stand.
+    """Yield all values of a release that are not objects, and empty objects, in their order.
 
-    `given` is what the user gave, in the order in which it is laid over each other, the last one on top.
+    `given` is what the user gave, in the order of merging: later parts win.
     """
     tracer = _Tracer(root, given)
     for unit, path, found in _leaves(root, (), root.values):
         sources = tracer.trace(unit, path)
-        # Each subchart has globals, most of them none.
+        # Each subchart has globals, and most of these are empty.
         if sources or path != (value.GLOBAL,):
             yield ValueOrigin((*_place(unit), *path), found, sources)
 
 
 def dependencies(root: Unit, given: Sequence[Given] = ()) -> Iterator[DependencyOrigin]:
-    """Iterate over all subcharts that are declared or vendored, parents before their children."""
+    """Yield all subcharts that are declared or vendored, parents before their children."""
     tracer = _Tracer(root, given)
     for unit in process.units(root):
         for name, decision in unit.decisions.items():
@@ -96,9 +96,9 @@ def dependencies(root: Unit, given: Sequence[Given] = ()) -> Iterator[Dependency
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """What values have on the way to one of them: `objects` parts of its path lead to objects, and `there` comes next.
+    """How far some values lead to the wanted value: `objects` parts of the path lead to objects, then comes `there`.
 
-    The sources are those of the value; there are none where the way ends before it.
+    `sources` are those of the wanted value; there are none if the path ends earlier.
     """
 
     objects: int = 0
@@ -106,7 +106,7 @@ class _Way:
     sources: tuple[Source, ...] = ()
 
     def over(self, under: "_Way") -> "_Way":
-        """Lay what some values have over what others have, as `value.overlay` does."""
+        """Return the result of putting these values over others, as `value.overlay` does."""
         if not isinstance(self.there, value.Nothing):
             return dataclasses.replace(self, sources=(*under.sources, *self.sources)) if self.sources else self
         if isinstance(under.there, value.Nothing):
@@ -114,16 +114,16 @@ class _Way:
         return under if under.objects >= self.objects else self
 
     def below(self, parts: int) -> "_Way":
-        """Return what the object has to which some parts lead; nothing where there is none."""
+        """Return the way within the object at the first `parts` parts; nothing if there is no object."""
         return dataclasses.replace(self, objects=self.objects - parts) if self.objects >= parts else _Way()
 
     def above(self, parts: int) -> "_Way":
-        """Return the way to an object by some parts, and from there on this one."""
+        """Return the way with the first `parts` parts leading to objects, and this way behind them."""
         return dataclasses.replace(self, objects=self.objects + parts)
 
 
 class _Tracer:
-    """Finds the sources of values, in the steps of `coalescing` for one value. Lines of a file are looked for once."""
+    """Finds the sources of values, by the steps of `coalescing` for one value. Each file's lines are computed once."""
 
     def __init__(self, root: Unit, given: Sequence[Given]) -> None:
         self._given = [(each, _lines(each.text)) for each in given]
@@ -133,11 +133,11 @@ class _Tracer:
         self._entries: dict[int, dependency.Entries] = {}
 
     def trace(self, unit: Unit, path: Path) -> tuple[Source, ...]:
-        """Return the sources of a value of a chart, the one that counts last."""
+        """Return the sources of a value of a chart; the last one decides."""
         return _unique(self._merged(unit, path).sources)
 
     def trace_key(self, unit: Unit, key: Path) -> tuple[Source, ...]:
-        """Return the sources of what has decided on a subchart of a unit; it may be a value of that subchart's own."""
+        """Return the sources of a value that decided about a subchart; it may be one of the subchart's own values."""
         place = _place(unit) if key[: len(_place(unit))] == _place(unit) else ()
         unit, path = self._units[place], key[len(place) :]
         return self._merged(unit, path).over(self._defaults_below(unit.chart, path)).sources
@@ -146,7 +146,7 @@ class _Tracer:
         return self._handed(unit, path).over(self._defaults(unit, path))
 
     def _handed(self, unit: Unit, path: Path) -> _Way:
-        """Follow what a chart is given: by the user, if it is the root, and else by its parent."""
+        """Return the way in the values given to a chart: by the user if it is the root, else by its parent."""
         place = _place(unit)
         if not place:
             found = _Way()
@@ -157,12 +157,12 @@ class _Tracer:
         own = self._merged(parent, (unit.name, *path)).below(1)
         if path[0] != value.GLOBAL:
             return own
-        # There are globals whatever stands in their place.
+        # `global` is always an object in the result, whatever the chart has in its place.
         own = own.below(1).above(1)
         return own if _is_kept(unit, parent, path[:2]) else self._merged(parent, path).below(1).above(1).over(own)
 
     def _defaults(self, unit: Unit, path: Path) -> _Way:
-        """Follow what a chart says itself: its own values, and below them what it imports."""
+        """Return the way in a chart's defaults: its own values, and below them its imports."""
         imported = _Way()
         for child, source, target in self._imports[_place(unit)]:
             if self._has_table(unit, child, source):
@@ -170,7 +170,7 @@ class _Tracer:
         return self._of_chart(unit.chart, path).over(imported)
 
     def _imported(self, unit: Unit, child: Unit, source: Path, target: Path, path: Path) -> _Way:
-        """Follow an object of a child in the place that it is imported to."""
+        """Return the way in an imported object of a child, at the place to which it is imported."""
         shared = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(path, target, strict=False))
         common = sum(1 for _ in shared)
         if common == len(path):
@@ -185,14 +185,14 @@ class _Tracer:
         return dataclasses.replace(found, sources=tuple(marked))
 
     def _has_table(self, unit: Unit, child: Unit, source: Path) -> bool:
-        """Tell whether there is an object to be imported from a child."""
+        """Return whether the child has the object that is to be imported."""
         upper = self._of_chart(unit.chart, (child.name, *source))
         if not isinstance(upper.there, value.Nothing):
             return upper.objects == len(source) and isinstance(upper.there, dict)
         return not source or isinstance(self._defaults(child, source).there, dict)
 
     def _defaults_below(self, chart: Chart, path: Path) -> _Way:
-        """Follow what subcharts say themselves, be they enabled or not."""
+        """Return the way in the defaults of subcharts, enabled or not."""
         if id(chart) not in self._entries:
             self._entries[id(chart)] = dependency.read_entries(chart)
         child = self._entries[id(chart)].by_name.get(path[0]) if len(path) > 1 else None
@@ -207,7 +207,7 @@ class _Tracer:
 
 
 def _follow(values: JsonObject, path: Path, name: str, lines: Mapping[Path, int], *, is_secret: bool = False) -> _Way:
-    """Follow a path in values from one place."""
+    """Return the way of a path in the values of one place."""
     for objects, part in enumerate(path):
         there = values.get(part, NOTHING)
         if isinstance(there, value.Nothing) or there is None:
@@ -223,12 +223,12 @@ def _follow(values: JsonObject, path: Path, name: str, lines: Mapping[Path, int]
 
 
 def _unique(sources: Sequence[Source]) -> tuple[Source, ...]:
-    """Return each source once, where it counts most."""
+    """Return each source once, at its last place."""
     return tuple(reversed(dict.fromkeys(reversed(sources))))
 
 
 def _is_kept(unit: Unit, parent: Unit, path: Path) -> bool:
-    """Tell whether a chart keeps a global of its own, since that of its parent is an object and its own is not."""
+    """Return whether a chart keeps its own global, because its parent's is an object and its own is not."""
     own, given = (value.find((value.Layer("", each.values),), path) for each in (unit, parent))
     are_there = not isinstance(own, value.Nothing) and not isinstance(given, value.Nothing)
     return are_there and isinstance(own, dict) != isinstance(given, dict)
@@ -249,7 +249,7 @@ def _place(unit: Unit) -> Path:
 
 
 def _imports(unit: Unit) -> list[tuple[Unit, Path, Path]]:
-    """Return what a chart imports from which child: from where, and to where; the first one counts."""
+    """Return the imports of a chart: the child, the path in the child, the path in the chart; the first one wins."""
     return [
         (unit.children[each.name], source, target)
         for each in dependency.read_entries(unit.chart).all
@@ -259,11 +259,11 @@ def _imports(unit: Unit) -> list[tuple[Unit, Path, Path]]:
 
 
 def _lines(text: str) -> dict[Path, int]:
-    """Say in which line each member of a YAML file stands; what an alias stands for is not looked at again."""
+    """Return the line of each member of a YAML file; contents of an alias are not visited again."""
     found: dict[Path, int] = {}
     try:
         node = next(yaml_node.documents(text), None)
-    except position.Malformed:  # it was read before, or is not YAML but JSON
+    except position.Malformed:  # the text was parsed before, or is JSON and not YAML
         return {}
     waiting: list[tuple[Path, Node]] = [((), node)] if node else []
     seen: set[int] = set()
@@ -272,6 +272,6 @@ def _lines(text: str) -> dict[Path, int]:
         if isinstance(node, MappingNode) and id(node) not in seen:
             seen.add(id(node))
             found |= {(*path, key.value): key.start_mark.line + 1 for key, _ in node.value}
-            # In the order of the text, in which what an alias stands for comes before the alias.
+            # In the order of the text: an anchor comes before its aliases.
             waiting += [((*path, key.value), member) for key, member in reversed(node.value)]
     return found

@@ -1,7 +1,7 @@
 """Values that users give in one argument, such as `web.replicas=3,web.hosts[0]=a`, in the grammar of Helm's `--set`.
 
-A path has keys joined by dots, and indices in brackets; a backslash before a character takes its meaning away. What
-follows the `=` depends on the mode. Nothing here changes the values that it is given.
+A path has keys joined by dots, and indices in brackets; a backslash escapes a character. The text after the `=` is read
+according to the mode. No function changes its arguments.
 """
 
 import json
@@ -22,7 +22,7 @@ MAX_LEVELS = 30
 Path: TypeAlias = "tuple[str | int, ...]"
 ReadFile: TypeAlias = Callable[[str], str]
 
-# A text that begins with 0 is rather a code than a number.
+# A text with a leading 0 is more likely a code than a number.
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}|[-+][0-9]{1,19}", re.ASCII)
 _INT64 = range(-(2**63), 2**63)
 _INDEX = re.compile(r"\s*[-+]?[0-9]+\s*", re.ASCII)
@@ -30,7 +30,7 @@ _WORDS: dict[str, JsonValue] = {"true": True, "false": False, "null": None}
 
 
 class Mode(StrEnum):
-    """How what follows the `=` is read; the values are the names of the options, and the fields of errors."""
+    """How the text after the `=` is read; the values are the names of the options, and the fields of errors."""
 
     TYPED = "set"
     STRING = "set-string"
@@ -41,9 +41,9 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One place and what is put there; an empty path stands for all of the values, into which an object is merged.
+    """A place and its new value; an empty path means all values, into which an object is merged.
 
-    Where `makes_list` is true there is no value, and the last index of the path only says that there is a list.
+    If `makes_list` is true there is no value: the last index of the path only makes its parent a list.
     """
 
     path: Path
@@ -61,14 +61,14 @@ def parse_set(text: str, *, mode: Mode = Mode.TYPED, read_file: ReadFile | None 
 
 
 def assign(values: JsonObject, assignment: Assignment, *, field: str) -> JsonObject:
-    """Return the values with one of them set; raises `errors.InvalidField` where something else is in the way."""
+    """Return the values with one assignment applied; raises `errors.InvalidField` if another type is in the way."""
     if not assignment.path:
         return variables.merge(values, _object(assignment.value, (), field))
     return _put_member(values, assignment, 0, field)
 
 
 def write_path(path: Path) -> str:
-    """Write a path for a message."""
+    """Return a path as text for a message."""
     written = ""
     for part in path:
         written = parse.child(written, part)
@@ -76,7 +76,7 @@ def write_path(path: Path) -> str:
 
 
 def _put(below: JsonValue, assignment: Assignment, at: int, field: str) -> JsonValue:
-    """Return a value in which something is set at what follows in the path."""
+    """Return a value after the assignment at the path from index `at` on."""
     if at == len(assignment.path):
         return assignment.value
     if isinstance(assignment.path[at], str):
@@ -116,7 +116,7 @@ def _in_the_way(below: JsonValue, needed: str, path: Path, field: str) -> errors
 
 
 class _Reader:
-    """Reads an argument from left to right. No message shows a value."""
+    """Reads an argument from left to right. No message contains a value."""
 
     def __init__(self, text: str, mode: Mode, read_file: ReadFile | None) -> None:
         self._text = text
@@ -125,7 +125,7 @@ class _Reader:
         self._at = 0
 
     def assignments(self) -> Iterator[Assignment]:
-        """Iterate over what the argument sets."""
+        """Yield the assignments of the argument."""
         if self._mode is Mode.JSON and self._text.lstrip().startswith("{"):
             yield Assignment((), document.parse_json_object(self._mode.value, self._text))
             return
@@ -137,9 +137,9 @@ class _Reader:
                 yield Assignment(path, None, makes_list=True)
 
     def _path(self) -> tuple[Path, bool]:
-        """Read a path up to its `=`; what ends with an index may lack it, and then there is no value."""
+        """Read a path up to its `=`; a path that ends with an index may have no `=`, and then there is no value."""
         parts: list[str | int] = []
-        # A literal may be the value of a key with commas; in all other modes they end what is set.
+        # A literal's key may contain commas; in all other modes a comma ends the assignment.
         stops = "=[." if self._mode is Mode.LITERAL else "=[.,"
         while True:
             key, stop = self._until(stops)
@@ -189,7 +189,7 @@ class _Reader:
         return self._scalar(self._until(",")[0])
 
     def _items(self, path: Path) -> list[JsonValue]:
-        """Read `{a,b}`."""
+        """Read a list `{a,b}`."""
         self._at += 1
         items: list[JsonValue] = []
         while True:
@@ -231,12 +231,12 @@ class _Reader:
         return value
 
     def _end(self, path: Path, what: str) -> None:
-        """Take the comma that follows a value, unless it is the last one."""
+        """Read the comma after a value, unless it is the last one."""
         if self._take() not in ("", ","):
             self._fail(f"{write_path(path)} goes on after {what}; put a comma in between, or a backslash before one")
 
     def _until(self, stops: str) -> tuple[str, str]:
-        """Read up to one of some characters and take it away, without the backslashes that take meanings away."""
+        """Read and consume the text up to one of some characters; remove the escaping backslashes."""
         read: list[str] = []
         while found := self._take():
             if found in stops:

@@ -1,7 +1,7 @@
 """The values that a user gives to a chart on a command line: files, and flags of several kinds.
 
-Kinds are put over each other in a fixed order, wherever they stand on the line; those of one kind in the order given.
-Objects are merged, everything else is replaced whole, and null removes what the chart has there.
+Kinds are merged in a fixed order, wherever they are on the line; flags of one kind in the order given. Objects are
+merged, every other value is replaced as a whole, and null removes the chart's value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from tinkwell.core.value.document import JsonObject
 from tinkwell.core.value.yaml import node as yaml_node
 from tinkwell.core.value.yaml import position
 
-# Gives the text of a file by its path; raises where there is none.
+# Returns the text of a file by its path; raises if the file is missing.
 Read: TypeAlias = Callable[[str], str]
 Given: TypeAlias = Mapping[str, Sequence[str]]
 
@@ -37,7 +37,7 @@ _SECRETS = (flags.SECRET, flags.SECRET_FILE)
 
 @dataclass(frozen=True, slots=True)
 class UserValues:
-    """What a user gave: the values, the JSON pointers to those that are secret, and the parts in their order."""
+    """The values that a user gave, the JSON pointers to the secret ones, and the parts in their order."""
 
     values: JsonObject
     secrets: tuple[str, ...] = ()
@@ -45,9 +45,9 @@ class UserValues:
 
 
 def unite(given: Given, read: Read) -> UserValues:
-    """Unite the texts of all flags, by the flags' keys. Raises `errors.InvalidField`, whose fields are flags or places.
+    """Merge the texts of all flags, by the flags' keys. Raises `errors.InvalidField`; its fields are flags or places.
 
-    The last line break of a secret's file is no part of the value.
+    The last line break of a secret's file is not part of the value.
     """
     paths = list(given.get(flags.FILES.key, ()))
     if paths.count("-") > 1:
@@ -67,7 +67,7 @@ def unite(given: Given, read: Read) -> UserValues:
                     own = set_value.assign(own, assignment, field=mode.value)
                     values = set_value.assign(values, assignment, field=mode.value)
                 except errors.InvalidField as error:
-                    raise _told(error, flag, text) from error
+                    raise _in_flag(error, flag, text) from error
                 if flag in _SECRETS:
                     secrets[pointer.write_pointer(map(str, assignment.path))] = None
             parts.append(givens.Given(name=flag.options[-1], values=own, is_secret=flag in _SECRETS))
@@ -75,7 +75,7 @@ def unite(given: Given, read: Read) -> UserValues:
 
 
 def read_values(file_name: str, text: str) -> JsonObject:
-    """Read a file of values, in YAML or JSON. Raises `errors.InvalidField`, whose field is the place in the file."""
+    """Read a file of values, in YAML or JSON. Raises `errors.InvalidField`; its field is the place in the file."""
     try:
         nodes = list(yaml_node.documents(text))
         value = yaml_node.value_of(nodes[0]) if nodes else None
@@ -98,11 +98,11 @@ def _assignments(flag: flags.Flag, text: str, mode: Mode, read: Read) -> tuple[s
     try:
         return set_value.parse_set(text, mode=mode, read_file=read_secret if flag in _SECRETS else read)
     except errors.InvalidField as error:
-        raise _told(error, flag, text) from error
+        raise _in_flag(error, flag, text) from error
 
 
-def _told(error: errors.InvalidField, flag: flags.Flag, text: str) -> errors.InvalidField:
-    """Say in which flag something is wrong, without what may be a secret."""
+def _in_flag(error: errors.InvalidField, flag: flags.Flag, text: str) -> errors.InvalidField:
+    """Return an error that names the flag, without text that may be a secret."""
     shown = f"{text.partition('=')[0]}=…" if flag in _SECRETS and "=" in text else text
     field = f"{flag.options[-1]} {parse.excerpt(shown)}"
     return errors.InvalidField(errors.Violation(field, each.description) for each in error.violations)

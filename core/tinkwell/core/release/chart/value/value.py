@@ -1,7 +1,7 @@
-"""How values lie over each other: those of users over those of charts, those of parents over those of their children.
+"""How values are merged: those of users over those of charts, those of parents over those of their children.
 
-Objects are merged member by member, all else replaces. A null takes away what lies below it, and is kept until all
-values lie over each other. Nothing is changed in place: what comes out shares its parts with what went in.
+Objects are merged member by member; other values replace. A null hides the values below it, and is kept until all
+values are merged. Arguments are not changed: a result shares parts with them.
 """
 
 import decimal
@@ -18,7 +18,7 @@ Path: TypeAlias = "tuple[str, ...]"
 Clash: TypeAlias = Callable[[Path, JsonValue, JsonValue], None]
 
 _NUMBER_CHARACTERS = 8
-# Quotes, and a comma or a colon.
+# Two quotes, and a comma or a colon.
 _PUNCTUATION = 3
 
 
@@ -32,12 +32,12 @@ class Layer:
 
     @property
     def is_of_user(self) -> bool:
-        """Whether no chart has them."""
+        """Whether the values are the user's, and not a chart's."""
         return self.chart is None
 
 
 class Nothing:
-    """What is found where no value is."""
+    """The result of a search that found no value."""
 
 
 NOTHING = Nothing()
@@ -45,12 +45,12 @@ Found: TypeAlias = "JsonValue | Nothing"
 
 
 def parse_path(text: str) -> Path:
-    """Take a path such as `bar.service.port` apart; empty for the root, which is also written as a dot."""
+    """Split a path such as `bar.service.port`; the result is empty for the root, "" or "."."""
     return tuple(part for part in text.split(".") if part)
 
 
 def find(layers: Iterable[Layer], path: Path) -> Found:
-    """Find a value in layers, the highest first. A null ends the search, and so does no object on the way."""
+    """Find a value in layers, the highest first. A null, or a non-object on the path, ends the search."""
     for layer in layers:
         value: JsonValue = layer.values
         for part in path:
@@ -65,7 +65,7 @@ def find(layers: Iterable[Layer], path: Path) -> Found:
 
 
 def overlay(over: JsonObject, under: JsonObject, clash: Clash | None = None, path: Path = ()) -> JsonObject:
-    """Lay values over others. `clash` is told where an object meets something else; the upper one of them counts."""
+    """Merge values over others. `clash` is called if an object meets another type of value; the upper value wins."""
     if not over or not under:
         return over or under
     merged = dict(under)
@@ -86,7 +86,7 @@ def overlay(over: JsonObject, under: JsonObject, clash: Clash | None = None, pat
 def share_globals(given: JsonObject, own: JsonObject, clash: Clash) -> JsonObject:
     """Give a child the globals of its parent, which win over its own.
 
-    Where an object meets something else, the child keeps its own, and `clash` is told.
+    If an object meets another type of value, the child keeps its own, and `clash` is called.
     """
     kept: JsonObject = {}
     for key in given.keys() & own.keys():
@@ -99,7 +99,7 @@ def share_globals(given: JsonObject, own: JsonObject, clash: Clash) -> JsonObjec
 
 
 def nest(path: Path, table: JsonObject) -> JsonObject:
-    """Put an object at a path of a new one."""
+    """Return a new object with `table` at a path."""
     for part in reversed(path):
         table = {part: table}
     return table
@@ -107,13 +107,13 @@ def nest(path: Path, table: JsonObject) -> JsonObject:
 
 @dataclass(slots=True)
 class Pile:
-    """Values that are put under each other one by one, each time in the time that the new ones need."""
+    """Values with others put under them one by one; each step costs only the time for the new ones."""
 
     values: JsonObject = field(default_factory=dict)
     _own: set[int] = field(default_factory=set)
 
     def put_under(self, values: JsonObject) -> None:
-        """Put values under all that are there, as `overlay` would; they are not changed."""
+        """Put values under all earlier ones, as `overlay` does; they are not changed."""
         self._own.add(id(self.values))
         self._fill(self.values, values)
 
@@ -130,16 +130,16 @@ class Pile:
 
 @dataclass(slots=True)
 class Cleaner:
-    """Takes nulls out of objects, and measures values; what is shared by many is looked at once.
+    """Removes nulls from objects, and measures values; shared parts are visited once.
 
-    Nulls in lists stay, since a place in a list means something.
+    Nulls in lists stay, because positions in a list have meaning.
     """
 
     _clean: dict[int, tuple[JsonObject, JsonObject]] = field(default_factory=dict)
     _sizes: dict[int, tuple[JsonValue, int, int]] = field(default_factory=dict)
 
     def without_nulls(self, values: JsonObject) -> JsonObject:
-        """Return the values without members that are null; the same object where there is none."""
+        """Return the values without members that are null; the same object if there are none."""
         known = self._clean.get(id(values))
         if known:
             return known[1]
@@ -150,12 +150,12 @@ class Cleaner:
         }
         is_same = len(kept) == len(values) and all(kept[key] is value for key, value in values.items())
         result = values if is_same else kept
-        # What is looked up by its identity must stay alive.
+        # The key is an identity, so the object must stay alive.
         self._clean[id(values)] = values, result
         return result
 
     def measure(self, value: JsonValue) -> tuple[int, int]:
-        """Return about how many characters a value has as JSON, and how deep it is nested."""
+        """Return the approximate number of characters of a value as JSON, and its depth."""
         match value:
             case dict() | list():
                 return self._measure_container(value)

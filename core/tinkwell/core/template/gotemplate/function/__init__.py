@@ -1,1 +1,1 @@
-"""The functions of the template language, and the form in which they take and give values."""
+"""The functions of the template language, with the types of their arguments and results."""

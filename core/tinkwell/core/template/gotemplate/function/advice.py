@@ -1,4 +1,4 @@
-"""What to write in place of a function that is not known."""
+"""The advice for functions that are not known."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -8,7 +8,7 @@ from tinkwell.core.value import parse
 _CHANGING = "it would be another value each time; give one when the workflow is created"
 _OUTSIDE = "a template sees the values of its workflow alone; give it there"
 
-# Functions of sprig and of Helm for which there is something else.
+# Functions of sprig and of Helm that have a replacement.
 _ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("bcrypt", "genCA", "genPrivateKey", "genSelfSignedCert", "genSignedCert", "htpasswd"), _CHANGING),
     **dict.fromkeys(("ago", "date", "dateInZone", "now", "unixEpoch"), _CHANGING),
@@ -27,7 +27,7 @@ _ADVICE: Mapping[str, str] = {
     "tpl": "write the text with {{define}} and {{template}}",
     "tuple": "did you mean list?",
 }
-# Functions of sprig that are left out, since no template of Tinkerbell is known to need them.
+# Functions of sprig that are left out, because no known template of Tinkerbell needs them.
 _LEFT_OUT = frozenset(
     [
         *("abbrev", "abbrevboth", "add1f", "addf", "adler32sum", "all", "any", "b32dec", "b32enc"),
@@ -46,7 +46,7 @@ _LEFT_OUT = frozenset(
 
 
 def advise(name: str, known: Collection[str]) -> str:
-    """Say what to write in place of a function; the nearest of those that are known, unless more can be said."""
+    """Return what to write instead of a function: special advice, or the most similar known function."""
     if advice := _ADVICE.get(name):
         return advice
     if name in _LEFT_OUT:

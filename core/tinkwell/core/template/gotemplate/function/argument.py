@@ -1,4 +1,4 @@
-"""What functions of the template language take and give: arguments of one type, and results of a bounded size."""
+"""The arguments and results of functions: checks of types, and limits of sizes."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from tinkwell.core.value import document
 
 Value = node.Value
 
-# As many arguments as there are.
+# Any number of arguments.
 ANY = 1_000_000
 MAX_RESULT_CHARACTERS = 256 * 1024
 MAX_RESULT_ITEMS = 10_000
@@ -17,7 +17,7 @@ _MAX_INTEGER = 2**63 - 1
 
 
 class Function(NamedTuple):
-    """A function, and how many arguments it takes."""
+    """A function, and the number of its arguments."""
 
     call: Callable[[list[Value]], Value]
     least: int
@@ -25,14 +25,14 @@ class Function(NamedTuple):
 
 
 def text(name: str, item: Value) -> str:
-    """Take a text."""
+    """Return an argument that must be text."""
     if not isinstance(item, str):
         raise BadArgument(f"{name} needs text in place of {document.describe(item)}", is_value=True)
     return item
 
 
 def integer(name: str, item: Value) -> int:
-    """Take a whole number of 64 bits."""
+    """Return an argument that must be a whole number of 64 bits."""
     if not isinstance(item, int) or isinstance(item, bool):
         hint = "; atoi makes a number of a text" if isinstance(item, str) else ""
         raise BadArgument(f"{name} needs a whole number in place of {document.describe(item)}{hint}", is_value=True)
@@ -40,21 +40,21 @@ def integer(name: str, item: Value) -> int:
 
 
 def items(name: str, item: Value) -> list[Value]:
-    """Take a list."""
+    """Return an argument that must be a list."""
     if not isinstance(item, list):
         raise BadArgument(f"{name} needs a list in place of {document.describe(item)}", is_value=True)
     return item
 
 
 def mapping(name: str, item: Value) -> dict[str, Value]:
-    """Take an object."""
+    """Return an argument that must be an object."""
     if not isinstance(item, dict):
         raise BadArgument(f"{name} needs an object in place of {document.describe(item)}", is_value=True)
     return item
 
 
 def check_integer(name: str, number: int) -> int:
-    """Refuse a number that 64 bits do not hold; Go would give another one in its place."""
+    """Refuse a number that does not fit in 64 bits; Go would change it silently."""
     if not -_MAX_INTEGER - 1 <= number <= _MAX_INTEGER:
         raise BadArgument(f"{name} has a number of more than 64 bits", is_value=True)
     return number

@@ -1,4 +1,4 @@
-"""Functions of the template language that write values in another form, or read them from one."""
+"""Functions of the template language that encode or decode values."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ def _to_pretty_json(arguments: list[Value]) -> str:
 
 def _json(name: str, item: Value, *, is_escaped: bool) -> str:
     written = notation.json_text(name, item, is_escaped=is_escaped)
-    # YAML takes off the quotes of a whole text, as it does for `quote`.
+    # YAML removes the quotes of a whole text, as it does for `quote`.
     return Enclosed(item, written) if isinstance(item, str) else written
 
 
@@ -67,7 +67,7 @@ def _base(arguments: list[Value]) -> str:
 
 def _dir(arguments: list[Value]) -> str:
     path = posixpath.normpath(posixpath.dirname(argument.text("dir", arguments[0])))
-    # POSIX gives two slashes at the beginning a meaning of their own; Go does not.
+    # In POSIX two leading slashes have a meaning of their own, in Go they do not.
     return "/" + path.lstrip("/") if path.startswith("/") else path
 
 

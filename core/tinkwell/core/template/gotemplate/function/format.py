@@ -1,4 +1,4 @@
-"""How values become text: plainly, and by `printf`."""
+"""Conversion of values to text: plainly, and by `printf`."""
 
 import decimal
 import re
@@ -18,10 +18,10 @@ _QUOTED_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\
 
 
 class Quoted(str):
-    """The result of `printf "%q"`, which knows what it quotes.
+    """The result of `printf "%q"`, together with the text that it quotes.
 
-    Authors quote a value so that YAML takes it as one text; where values cannot be anything else, the quotes are not
-    meant to be a part of it.
+    Authors quote a value so that YAML reads it as one text. A value is always one text here, so `Output.fill` can
+    remove the quotes.
     """
 
     __slots__ = ("original",)
@@ -57,7 +57,7 @@ def quote(text: str) -> str:
 
 
 class _Escapes(dict[int, str]):
-    """How characters are quoted, by their code: each is looked into once, however long the text is."""
+    """Maps codes of characters to their quoted forms: each form is computed once, however long the text is."""
 
     def __missing__(self, code: int) -> str:
         escaped = self[code] = _quote_character(chr(code))
@@ -76,7 +76,7 @@ def _quote_character(character: str) -> str:
 
 
 def printf(form: str, arguments: list[Value]) -> str:
-    """Format as Go's `printf` does; where Go prints a complaint such as `%!d(string=x)`, raise BadArgument."""
+    """Format as Go's `printf` does; if Go prints a complaint such as `%!d(string=x)`, raise BadArgument."""
     if form == "%q" and len(arguments) == 1 and isinstance(arguments[0], str):
         return Quoted(arguments[0])
     remaining = iter(arguments)
@@ -128,7 +128,7 @@ def _format_number(verb: str, item: Value, directive: str) -> str:
         case "d" | "o" | "x" | "X", int():
             return directive % item
         case "b", int():
-            # As a number, so that it is padded as one.
+            # As a number, so that it is padded like one.
             return directive.replace("b", "d") % int(format(item, "b"))
         case "e" | "E" | "f" | "F", int() | decimal.Decimal():
             return directive % float(item)
@@ -140,7 +140,7 @@ def _mismatch(item: Value, directive: str) -> BadArgument:
 
 
 class _Nothing:
-    """Stands for an argument that is not there."""
+    """Stands for a missing argument."""
 
 
 _NOTHING = _Nothing()

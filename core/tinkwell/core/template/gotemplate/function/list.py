@@ -1,6 +1,6 @@
-"""Functions of the template language that work on lists and objects, and that choose between values.
+"""Functions of the template language for lists and objects, and those that choose between values.
 
-None of them changes what it is given. Those that sprig lets give null for what is not there do so here.
+None of them changes its arguments. Functions that return null for a missing value in sprig do so here.
 """
 
 from collections.abc import Mapping
@@ -98,14 +98,14 @@ def _uniq(arguments: list[Value]) -> list[Value]:
 
 
 def _plain(name: str, item: Value) -> tuple[bool, Value]:
-    """Make a value comparable: true is not 1, and lists and objects are not compared."""
+    """Return a comparable form of a value: true is not 1, and lists and objects are refused."""
     if isinstance(item, list | dict):
         raise BadArgument(f"{name} cannot compare {document.describe(item)}", is_value=True)
     return isinstance(item, bool), item
 
 
 def _sort_alpha(arguments: list[Value]) -> list[Value]:
-    # By code points, as Go sorts by bytes of UTF-8.
+    # By code points, which is the order of Go's UTF-8 bytes.
     return [*sorted(_strings("sortAlpha", arguments[0]))]
 
 
@@ -116,7 +116,7 @@ def _join(arguments: list[Value]) -> str:
 
 
 def _strings(name: str, item: Value) -> list[str]:
-    """Take a list of what can be printed, without its nulls; one value is a list of it."""
+    """Return a list of printable values, without its nulls; a single value counts as a list of one."""
     found = argument.items(name, item) if isinstance(item, list | dict) else [item]
     return [gotemplate_format.text_of(one) for one in found if one is not None]
 
@@ -131,7 +131,7 @@ def _split_dict(arguments: list[Value]) -> dict[str, Value]:
 
 def _split(name: str, arguments: list[Value]) -> list[Value]:
     separator, text = argument.text(name, arguments[0]), argument.text(name, arguments[1])
-    # What is beyond the last part that is allowed stays in one piece, so that little is made before it is refused.
+    # The text after the last allowed part is not split, so that little is made before the result is refused.
     parts = text.split(separator, argument.MAX_RESULT_ITEMS) if separator else list(text)
     return argument.check_items(name, parts)
 
@@ -154,7 +154,7 @@ def _has_key(arguments: list[Value]) -> bool:
 
 
 def _keys(arguments: list[Value]) -> list[Value]:
-    # Go gives them in any order; a template must come out the same each time.
+    # Go returns keys in any order; here the same template always gives the same text.
     return argument.check_items("keys", [key for item in arguments for key in sorted(argument.mapping("keys", item))])
 
 

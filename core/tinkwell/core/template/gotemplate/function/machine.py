@@ -11,7 +11,7 @@ from tinkwell.core.value import parse
 
 
 def _format_partition(arguments: list[Value]) -> str:
-    """Name a partition of a device as Linux does: after a digit with a `p`, and below /dev/disk with `-part`."""
+    """Return the name of a device's partition as in Linux: after a digit with a `p`, below /dev/disk with `-part`."""
     device = argument.text("formatPartition", arguments[0])
     partition = argument.integer("formatPartition", arguments[1])
     if not device:

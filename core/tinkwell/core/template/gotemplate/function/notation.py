@@ -1,6 +1,6 @@
-"""Values as JSON and YAML: written piece by piece, so that a large result is refused before it is there.
+"""Values as JSON and YAML, written piece by piece, so that a large result is refused before it is complete.
 
-A value may hold itself in several places, by way of variables, and so be far larger than its parts.
+A value may contain the same value several times, through variables, and so be far larger than its parts.
 """
 
 import re
@@ -22,13 +22,13 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n
 
 
 def json_text(name: str, item: Value, *, is_escaped: bool, is_pretty: bool = False) -> str:
-    """Write a value as JSON, keys in order; `is_escaped` as Go does it for pages, `is_pretty` with lines."""
+    """Return a value as JSON with sorted keys; `is_escaped` as Go does it for pages, `is_pretty` on several lines."""
     special = _SPECIAL_IN_HTML if is_escaped else _SPECIAL
     return _gathered(name, _json(name, item, special, "\n" if is_pretty else "", 0))
 
 
 def yaml_text(name: str, item: Value) -> str:
-    """Write a value as YAML in blocks, keys in order, without a line end behind it."""
+    """Return a value as YAML in blocks with sorted keys, without a line feed at the end."""
     lines = _yaml_lines(name, item, 0)
     if isinstance(item, str):
         lines = _yaml_entry("", item, lines)
@@ -84,7 +84,7 @@ def _json_escape(character: str) -> str:
 
 
 def _yaml_lines(name: str, item: Value, depth: int) -> Iterator[str]:
-    """Write a value as lines, the first of which may stand behind a key or a dash."""
+    """Yield the lines of a value; the first may be put after a key or a dash."""
     _check_depth(name, depth)
     match item:
         case dict() if item:
@@ -106,7 +106,7 @@ def _yaml_entry(key: str, item: Value, lines: Iterator[str]) -> Iterator[str]:
             for line in lines:
                 yield f"  {line}" if line else ""
         case list() if item:
-            # The dashes of a list stand below the first character of its key.
+            # The dashes of a list start in the column of its key.
             yield f"{key}:"
             yield from lines
         case _:

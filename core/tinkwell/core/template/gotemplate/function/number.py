@@ -1,6 +1,6 @@
-"""Functions of the template language that reckon with whole numbers of 64 bits.
+"""Functions of the template language for whole numbers of 64 bits.
 
-Where sprig takes what is no number for 0, and goes round where 64 bits end, these refuse.
+sprig takes a text that is not a number for 0, and wraps around at 64 bits; these functions refuse both.
 """
 
 import decimal
@@ -18,7 +18,7 @@ _BASED = re.compile(r"[+-]?0(?:[xX][0-9a-fA-F]{1,16}|[oO]?[0-7]{1,22}|[bB][01]{1
 
 
 def _integer(name: str, item: Value) -> int:
-    """Take a number, without what is behind its point, true for 1, or a text that is a number as Go writes one."""
+    """Return an argument as a number: without its fraction, 1 for true, or read from a text as Go reads numbers."""
     match item:
         case bool() | int():
             return argument.check_integer(name, int(item))
@@ -61,7 +61,7 @@ def _pair(name: str, reckon: Callable[[int, int], int]) -> Function:
 def _divide(first: int, second: int) -> int:
     if not second:
         raise BadArgument("div cannot divide by 0", is_value=True)
-    # Go cuts off what is behind the point, where Python goes to the lower number.
+    # Go rounds quotients towards zero, Python downwards.
     quotient = abs(first) // abs(second)
     return quotient if (first < 0) == (second < 0) else -quotient
 

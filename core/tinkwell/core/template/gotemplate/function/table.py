@@ -1,10 +1,9 @@
-"""The functions of the template language: those of Go's `text/template` here, and beside it those of Tinkerbell.
+"""The table of the template language's functions; those of Go's `text/template` are defined here.
 
-Today's Tinkerbell has the functions of the library sprig, and a few of its own. Known here are those that are seen in
-templates and whose result depends on what they are given alone; docs/reference/template.md lists them.
-
-Where Go compares or prints a JSON number as a double, these take it exactly: 1000000 prints as 1000000. A null, a list
-or an object that would be printed is an error.
+Tinkerbell has the functions of the library sprig, and a few of its own. The table has those that occur in templates and
+whose result depends only on their arguments; docs/reference/template-language.md lists them. Go compares and prints
+JSON numbers as doubles, these functions use them exactly: 1000000 prints as 1000000. Printing a null, a list or an
+object is an error.
 """
 
 import decimal
@@ -22,25 +21,22 @@ from tinkwell.core.template.gotemplate.function import text as text_function
 from tinkwell.core.template.gotemplate.function.argument import ANY, Function, Value
 from tinkwell.core.value import document
 
-# Each character, or item, takes them several times as long as it takes other functions.
+# By function: how many times longer than others it takes for each character or item.
 _EXTRA_WORK = {"fromJson": 3, "js": 3, "toJson": 7, "toPrettyJson": 7, "toRawJson": 7, "toYaml": 7}
 _JS_SPECIAL = re.compile(r"[\\'\"<>&=\x00-\x1f]|[^\x00-\x7f]")
-# Nobody knows how long it takes to look for an expression, so no template is rendered at once that does: whoever
-# renders it elsewhere bounds the time.
+# The time of a regular expression cannot be predicted, so its cost is above that of all templates that are rendered at
+# once. Where such templates are rendered, the time is limited.
 _REGEX_WORK = 64 * 1024
 _HTML_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\0": "\ufffd"})
 
 
 def is_true(item: Value) -> bool:
-    """Tell whether a value counts as true: not false, zero, null or empty."""
+    """Return whether a value counts as true: not false, zero, null or empty."""
     return bool(item)
 
 
 def call(name: str, arguments: list[Value]) -> Value:
-    """Call a function other than `and` and `or`, which need not look at all of their arguments.
-
-    Raises BadArgument.
-    """
+    """Call a function other than `and` and `or`, which do not evaluate all of their arguments. Raises BadArgument."""
     function, least, most = _FUNCTIONS[name]
     if not least <= len(arguments) <= most:
         wanted = f"{least}" if least == most else f"{least} or more" if most == ANY else f"{least} to {most}"
@@ -49,14 +45,14 @@ def call(name: str, arguments: list[Value]) -> Value:
 
 
 def extra_work(name: str, arguments: list[Value], characters: int) -> int:
-    """Tell how many characters' worth of work a call takes beyond those that it is given and those that it makes.
+    """Return the extra cost of a call in characters, beside those of its arguments and result.
 
-    The arguments have so many `characters`.
+    The arguments have `characters` characters.
     """
     if name == "regexMatch":
         return _REGEX_WORK
     if name == "uniq":
-        # Numbers can be chosen so that each is compared with all others.
+        # Numbers can be chosen such that each is compared with all others.
         return sum(len(item) ** 2 for item in arguments if isinstance(item, list)) // 4
     return characters * _EXTRA_WORK.get(name, 0)
 
@@ -64,7 +60,7 @@ def extra_work(name: str, arguments: list[Value], characters: int) -> int:
 def _print(arguments: list[Value]) -> str:
     parts: list[str] = []
     for before, item in zip([None, *arguments], arguments, strict=False):
-        # As Go does it: a space goes between two neighbours that are both not text.
+        # As in Go: two neighbours that are both not text get a space between them.
         if parts and not isinstance(before, str) and not isinstance(item, str):
             parts.append(" ")
         parts.append(gotemplate_format.text_of(item))
@@ -97,7 +93,7 @@ def _js(arguments: list[Value]) -> str:
 def _escape_js(character: str) -> str:
     if character in "\\'\"":
         return f"\\{character}"
-    # As in Go: what prints stays, beyond ASCII.
+    # As in Go, printable characters beyond ASCII stay as they are.
     is_kept = character.isprintable() and not character.isascii()
     return character if is_kept else f"\\u{ord(character):04X}"
 
@@ -128,7 +124,7 @@ def _index_one(item: Value, key: Value) -> Value:
         case dict():
             if not isinstance(key, str):
                 raise BadArgument(f"an object is indexed by text and not by {document.describe(key)}")
-            # As in Go, a key that is not there gives nothing, so that it can be asked for.
+            # As in Go, a missing key gives null, so that a template can test for it.
             return item.get(key)
         case list() | str():
             items: Sequence[Value] = item.encode() if isinstance(item, str) else item
@@ -229,9 +225,9 @@ _FUNCTIONS: Mapping[str, Function] = {
 }
 
 NAMES = frozenset(_FUNCTIONS) | {"and", "or"}
-# What may stand as an argument by itself, such as an empty list.
+# Functions that may be called as an argument without parentheses, because they need no argument.
 WITHOUT_ARGUMENTS = frozenset(name for name, function in _FUNCTIONS.items() if not function.least)
-# What these do takes as long for a large list or object as for a small one, since they look at none of what is in it.
+# Functions that take constant time for lists and objects, because they look at none of the contents.
 SHALLOW = frozenset(
     [
         *("and", "coalesce", "default", "dig", "empty", "first", "get", "hasKey"),

@@ -1,6 +1,6 @@
-"""Functions of the template language that work on texts, as sprig and so today's Tinkerbell have them.
+"""Functions of the template language for texts, as sprig and Tinkerbell have them.
 
-What they look for comes before what they look at, so that this may be piped: `contains "nvme" .disk`.
+The text that they search comes last, so that it may be piped: `.disk | contains "nvme"`.
 """
 
 import re
@@ -14,14 +14,14 @@ from tinkwell.core.value import parse
 
 MAX_INDENT = 100
 
-# A class of POSIX, which Go knows, and which would be read as a set of the letters of its name.
+# A POSIX character class, which Go knows, and which Python would read as a set of letters.
 _OTHER_IN_GO = re.compile(r"\[:\^?[a-z]+:\]")
 
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 class Enclosed(gotemplate_format.Quoted):
-    """A text in quotes of another kind than Go's, which knows what it quotes."""
+    """A text in quotes of another kind than Go's, together with the text within."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class Enclosed(gotemplate_format.Quoted):
 
 
 class Indented(str):
-    """A text whose lines are indented, which knows what it was."""
+    """A text with indented lines, together with the original text."""
 
     __slots__ = ("original",)
 
@@ -63,7 +63,7 @@ def _has_suffix(arguments: list[Value]) -> bool:
 
 def _trim_all(arguments: list[Value]) -> str:
     characters, whole = _texts("trimAll", arguments)
-    # To look into a set takes no longer for more characters, as it would to look into a text.
+    # A look-up in a set takes constant time, in a text it does not.
     known = frozenset(characters)
     start, end = 0, len(whole)
     while start < end and whole[start] in known:
@@ -88,7 +88,7 @@ def _trim(arguments: list[Value]) -> str:
 
 
 def _upper(arguments: list[Value]) -> str:
-    # As in Go, each character becomes one: ß stays what it is.
+    # As in Go, each character becomes one character: ß stays as it is.
     text = argument.text("upper", arguments[0])
     return "".join(upper if len(upper := character.upper()) == 1 else character for character in text)
 
@@ -112,7 +112,7 @@ def _repeat(arguments: list[Value]) -> str:
 
 
 def _trunc(arguments: list[Value]) -> str:
-    """Keep so many bytes of the beginning, or of the end where the number is negative."""
+    """Keep some bytes of the beginning, or of the end if the number is negative."""
     count, text = argument.integer("trunc", arguments[0]), argument.text("trunc", arguments[1])
     whole = text.encode()
     if abs(count) >= len(whole):

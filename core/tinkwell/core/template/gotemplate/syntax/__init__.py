@@ -1,1 +1,1 @@
-"""From the text of a Go template to its syntax tree."""
+"""The lexer and the parser of Go templates, and the syntax tree."""

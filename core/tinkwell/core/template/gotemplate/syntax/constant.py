@@ -20,7 +20,7 @@ _SIMPLE_ESCAPES = dict(zip("abfnrtv\\'\"", "\a\b\f\n\r\t\v\\'\"", strict=True))
 
 
 def constant(token: lexer.Token) -> str | int | decimal.Decimal:
-    """Tell the value of a token; raises Fault."""
+    """Return the value of a token; raises Fault."""
     if token.kind == Kind.NUMBER:
         return _number(token)
     if token.text[0] == "`":
@@ -37,9 +37,9 @@ def _number(token: lexer.Token) -> int | decimal.Decimal:
     if len(token.text) <= MAX_NUMBER_CHARACTERS:
         try:
             if _INTEGER.fullmatch(token.text):
-                # A leading zero means octal, which Python's own notation does not have.
+                # A leading zero means octal, in a notation that Python does not read.
                 return int(token.text, 8 if re.fullmatch(r"[+-]?0[0-7_]+", token.text) else 0)
-            # As in Go, and in JSON, what a double cannot hold is none.
+            # As in Go and JSON, a number that a double cannot hold is not a number.
             if _DECIMAL.fullmatch(token.text) and math.isfinite(float(token.text)):
                 return decimal.Decimal(token.text)
         except ValueError:

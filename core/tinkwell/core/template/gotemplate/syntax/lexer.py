@@ -1,4 +1,4 @@
-"""Cuts a Go template into text and actions, and actions into tokens."""
+"""Splits a Go template into text and actions, and actions into tokens."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 
 
 class Kind(StrEnum):
-    """What a token is."""
+    """The kind of a token."""
 
     TEXT = "TEXT"
     CHARACTER = "CHARACTER"
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of an action; `is_spaced` tells that white space comes before it."""
+    """A token of an action; `is_spaced`: white space comes before it."""
 
     kind: Kind
     text: str
@@ -59,7 +59,7 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class ActionPiece:
-    """The tokens between `{{` and `}}`, and the whole of it as it was written."""
+    """The tokens between `{{` and `}}`, and the source of the whole action."""
 
     tokens: tuple[Token, ...]
     offset: int
@@ -68,14 +68,14 @@ class ActionPiece:
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    piece: ActionPiece | None  # None is a comment.
+    piece: ActionPiece | None  # None for a comment.
     end: int
     trims_left: bool
     trims_right: bool
 
 
 def cut(text: str) -> Iterator[TextPiece | ActionPiece]:
-    """Cut a template into its pieces, in order; comments and empty texts are left out."""
+    """Split a template into its pieces, in order; comments and empty texts are left out."""
     at = 0
     trims = False
     for _ in range(MAX_ACTIONS + 1):

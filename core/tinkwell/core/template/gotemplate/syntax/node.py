@@ -18,9 +18,9 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A walk through maps: `.a.b` from the dot, `$x.a` from a variable, `(…).a` from a pipeline's value.
+    """A path through maps: `.a.b` from the dot, `$x.a` from a variable, `(…).a` from a pipeline's value.
 
-    Without names it is its base alone. `base` None is the dot.
+    Without names it is its base. `base` None is the dot.
     """
 
     offset: int
@@ -30,7 +30,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable with its `$`; `$` alone is all the values."""
+    """A variable with its `$`; `$` alone means all the values."""
 
     offset: int
     name: str
@@ -41,7 +41,7 @@ Operand: TypeAlias = Literal | Field
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A function with its arguments; without a function, its only argument is its value."""
+    """A function with its arguments; without a function, the value of its only argument."""
 
     offset: int
     function: str
@@ -59,7 +59,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text outside of actions, trimmed as the actions beside it ask for."""
+    """Text outside of actions, trimmed by the trim markers beside it."""
 
     offset: int
     text: str
@@ -67,10 +67,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """`{{pipeline}}`: the value becomes a part of the output.
+    """`{{pipeline}}`: the value becomes part of the output.
 
-    `lead` is the white space before its first line where the last function is `indent` or `nindent`, with a number that
-    is written out; None elsewhere. It is text of the template, so that YAML takes it off again.
+    `lead` is the white space before the value's first line if the last function is `indent` or `nindent` with a literal
+    number, else None. It is text of the template, so YAML removes it.
     """
 
     offset: int
@@ -123,7 +123,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """`{{template "name" pipeline}}`: a definition is written, whose dot and `$` are the value; null without one."""
+    """`{{template "name" pipeline}}`: runs a definition, whose dot and `$` are the value; null without a pipeline."""
 
     offset: int
     name: str
@@ -136,7 +136,7 @@ Value: TypeAlias = document.JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A whole template: its own nodes, and what it defines by name."""
+    """A whole template: its own nodes, and its definitions by name."""
 
     nodes: tuple[Node, ...]
     definitions: Mapping[str, tuple[Node, ...]]

@@ -14,7 +14,7 @@ from tinkwell.core.value import parse as value
 MAX_DEPTH = 50
 MAX_VARIABLES = 200
 MAX_NAME_CHARACTERS = 100
-# The nearest name is looked for among so many definitions.
+# At most this number of definitions is searched for the most similar name.
 MAX_COMPARED = 100
 
 _KEYWORDS = frozenset({"if", "with", "range", "else", "end", "define", "template", "block", "break", "continue"})
@@ -23,7 +23,7 @@ _OPERAND_KINDS = (Kind.TEXT, Kind.CHARACTER, Kind.NUMBER, Kind.FIELD, Kind.DOT, 
 
 
 def parse(text: str) -> node.Tree:
-    """Parse a template; raises `gotemplate_fault.Fault` at the first mistake."""
+    """Parse a template; raises `fault.Fault` at the first mistake."""
     return _TreeParser(lexer.cut(text), end=len(text)).parse()
 
 
@@ -126,7 +126,7 @@ class _TreeParser:
     def _otherwise(
         self, piece: lexer.ActionPiece, keyword: str, closing: lexer.ActionPiece | None
     ) -> tuple[node.Node, ...]:
-        """Parse what follows the body: nothing, an else, or an else if with its own."""
+        """Parse the part after the body: nothing, an else, or an else if with its own parts."""
         if closing and _keyword(closing) == "else":
             rest = closing.tokens[1:]
             if rest and rest[0].text == keyword and keyword in ("if", "with"):
@@ -140,7 +140,7 @@ class _TreeParser:
         return nodes
 
     def _define_template(self, piece: lexer.ActionPiece) -> None:
-        """Parse `{{define "name"}}` up to its end. As in Go, it stands in no other action."""
+        """Parse `{{define "name"}}` up to its end. As in Go, it must not be within another action."""
         if self._depth:
             raise fault.Fault("{{define}} must stand outside of all other actions; move it", offset=piece.offset)
         name = self._name(piece)
@@ -158,7 +158,7 @@ class _TreeParser:
         return insert
 
     def _define_body(self, piece: lexer.ActionPiece, name: str) -> None:
-        """Parse a definition, which knows neither the variables nor the range around it."""
+        """Parse a definition, which does not see the variables and the range around it."""
         around = self._variables, self._loops
         self._variables, self._loops = ["$"], 0
         self._enter(piece)
@@ -169,7 +169,7 @@ class _TreeParser:
         known = self._definitions.get(name, ())
         if not (_is_empty(known) or _is_empty(body)):
             raise fault.Fault(f"the template {value.show(name)} is defined twice", offset=piece.offset)
-        # As in Go, an empty definition leaves another one as it is.
+        # As in Go, an empty definition does not replace another one.
         self._definitions[name] = body if _is_empty(known) else known
 
     def _insert(self, piece: lexer.ActionPiece, name: str) -> node.Insert:
@@ -219,7 +219,7 @@ def _is_empty(nodes: Iterable[node.Node]) -> bool:
 
 
 def _lead(pipeline: node.Pipeline) -> str | None:
-    """Tell by how much the lines of a value are indented where it is printed; None where they are not."""
+    """Return the indentation of a value's lines where it is printed; None if they are not indented."""
     match pipeline.commands[-1]:
         case node.Command(function="indent" | "nindent" as name, arguments=[node.Literal(value=int() as width), *_]):
             if 0 <= width <= text_function.MAX_INDENT:
@@ -243,7 +243,7 @@ class _ActionParser:
         self._depth = 0
 
     def names(self, *, most: int) -> tuple[tuple[str, ...], bool]:
-        """Parse `$x :=`, `$i, $x :=` or `$x =`: the names, and whether they are new. Without them: none."""
+        """Parse `$x :=`, `$i, $x :=` or `$x =`: the names, and whether they are new. Without them: no names."""
         texts = [token.text for token in self._tokens[:4]]
         count = next((at for at, text in enumerate(texts) if text in (":=", "=")), 0)
         if not count:

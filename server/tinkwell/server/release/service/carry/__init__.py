@@ -1,1 +1,1 @@
-"""What those are given, and report, who carry operations out."""
+"""The calls of the provisioners that carry operations out."""

@@ -1,4 +1,4 @@
-"""What those do who carry operations out: take one, store its plan, report about it."""
+"""The calls with which a provisioner takes an operation, stores its plan, and reports about it."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ _PARSERS = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Acquired:
-    """An operation that was taken. `is_first`: nobody had it before.
+    """An operation that was acquired.
 
-    `is_same_engine`: who had it before has, or had, the caller's engine.
+    `is_first`: no lease had it before. `is_same_engine`: its former owner has, or had, the caller's engine.
     """
 
     operation: Operation
@@ -44,9 +44,10 @@ class Acquired:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NewPlan:
-    """A plan as it was submitted, with the JSON texts of its documents; `manifest` and `late` may be left out.
+    """A plan as it was submitted, with the JSON texts of its documents.
 
-    They are taken where the operation has rendered a manifest; otherwise those of the revision hold that it is about.
+    `manifest` and `late` are optional. They are used if the operation has rendered a manifest; otherwise the documents
+    of the operation's revision are used.
     """
 
     operation_id: str
@@ -67,7 +68,7 @@ class Submitted:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The documents of a submission, None for what it does not have, and the text of what the plan installs."""
+    """The documents of a submission, None for a missing one, and the text of the part of the plan that installs."""
 
     plan: plans.Plan
     installation: str
@@ -76,7 +77,7 @@ class _Parsed:
 
 
 class Carrying:
-    """AcquireOperation, SubmitPlan and ReportOperation."""
+    """Implements AcquireOperation, SubmitPlan and ReportOperation."""
 
     def __init__(self, database: Database, documents: Documents) -> None:
         self._database = database
@@ -84,17 +85,17 @@ class Carrying:
         self._aside = offload.Aside(_PARSERS)
 
     async def acquire(self, operation_id: str, lease_token: int, *, actor: str) -> Acquired:
-        """Take an operation under a lease, and start it if it is PENDING.
+        """Put an operation under a lease, and start it if it is PENDING.
 
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseHeld`, `errors.LeaseLost`, and
-        `errors.IllegalTransition` where it has ended or its release belongs to another engine.
+        `errors.IllegalTransition` if it has ended or its release belongs to another engine.
         """
         operation_id = parse_operation(operation_id, lease_token)
 
         async def work(transaction: Transaction) -> Acquired | None:
             transaction.changed = False
             locked = await _lock(transaction, operation_id, lease_token)
-            # One that was cancelled may be taken as long as it has time: its owner can stop what was left running.
+            # A cancelled operation may be acquired before its deadline, so that its new owner can stop what still runs.
             if locked.operation.remaining_seconds <= 0 and end_rules.is_due(locked.operation, locked.hold):
                 leftover = await lock.leftover(transaction, locked)
                 await ending.write(transaction, locked, ending.expire(locked, leftover))
@@ -114,15 +115,15 @@ class Carrying:
 
         acquired = (await self._database.write(work, actor=actor)).value
         if acquired is None:
-            # Raised only here, since its end is to stay.
+            # Raised only here, outside of the transaction, so that the end stays written.
             raise errors.IllegalTransition(f"operation {operation_id}", "its deadline has passed, which has ended it")
         return acquired
 
     async def submit(self, new: NewPlan, *, actor: str) -> Submitted:
-        """Store what an operation is going to do; a repeated call changes nothing.
+        """Store the plan of an operation. A repeated call changes nothing.
 
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, `errors.SecretsDisabled`, and
-        `errors.IllegalTransition` where the operation has ended, is to end, or has another plan.
+        `errors.IllegalTransition` if the operation has ended, is about to end, or has another plan.
         """
         operation_id = parse_operation(new.operation_id, new.lease_token)
         parsed = await self._aside.run(_parse, new)
@@ -136,10 +137,10 @@ class Carrying:
         return (await self._database.write(work, actor=actor)).value
 
     async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report], *, actor: str) -> Operation:
-        """Take reports about an operation, all or none, in their order, and return it; repeated ones change nothing.
+        """Apply reports about an operation in order, all or none, and return the operation.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, `errors.IllegalTransition`, and where
-        reports bring what is secret `errors.SecretsDisabled`.
+        Repeated reports change nothing. Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`,
+        `errors.IllegalTransition`, and `errors.SecretsDisabled` if reports contain secrets.
         """
         operation_id = parse_operation(operation_id, lease_token)
         if sum(report.size(each) for each in reports) <= MAX_QUICK_CHARACTERS:
@@ -205,14 +206,14 @@ class Carrying:
 
 
 def parse_operation(operation_id: str, lease_token: int) -> str:
-    """Check what every call of one who carries an operation out has; raises `errors.InvalidField`."""
+    """Check the fields that every call of a provisioner has. Raises `errors.InvalidField`."""
     operation_id = parse.parse_uuid("operation_id", operation_id)
     parse.parse_int_range("lease_token", lease_token, low=0, high=MAX_TOKEN)
     return operation_id
 
 
 def _documents(operation: OperationRow, new: NewPlan, installation: str) -> change.Documents:
-    """Return what is to be stored; an operation that has rendered nothing brings about what is stored."""
+    """Return the documents to store. An operation that has rendered nothing uses stored documents."""
     manifest, late = None, None
     if operation.renders:
         manifest, late = new.manifest, new.late
@@ -225,7 +226,7 @@ def _documents(operation: OperationRow, new: NewPlan, installation: str) -> chan
 
 
 def _parse(new: NewPlan) -> _Parsed:
-    """Check the documents of a submission, and write what its plan installs."""
+    """Check the documents of a submission, and write the part of the plan that installs."""
     manifest, late = (
         document.parse_json_object(field, text, max_bytes=MAX_DOCUMENT_BYTES) if text else None
         for field, text in (("manifest", new.manifest), ("late", new.late))

@@ -1,4 +1,4 @@
-"""What is sealed of an operation's documents, put back into them for who holds the operation."""
+"""Puts the sealed parts of an operation's documents back into them, for the owner of the operation."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from tinkwell.server.secret.service.operations import Opened
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedWork:
-    """What was sealed of an operation, of the revision that it brings about, its release, and its plan, by document.
+    """The opened secrets of an operation, of its revision, its release, and its plan, by document.
 
-    `texts` are all that are secret in the operation. With `has_source` the source is the operation's own.
+    `texts` are all secret texts of the operation. `has_source`: the source is the operation's own.
     """
 
     texts: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
@@ -26,7 +26,7 @@ class OpenedWork:
     has_source: bool = False
 
     def document(self, name: str, text: str) -> str:
-        """Return a document that the operation works on, given as it is stored; both are JSON texts."""
+        """Return a document with its secrets. It is given as it is stored. Both are JSON texts."""
         if name == "expected":
             return _restored(text, self.plan.get("result"))
         sealed = self.own if name == "source" and self.has_source else self.revision
@@ -42,7 +42,7 @@ class OpenedWork:
         return dataclasses.replace(step, args=tuple(cast("list[str]", opened.restore(stored))))
 
     def resource(self, resource: Resource) -> Resource:
-        """Return a resource with all that its documents hold."""
+        """Return a resource with its documents complete."""
         init, config, state = (
             _restored(getattr(resource, name), self.release.get(f"{name}/{resource.path}")) for name in OF_RESOURCE
         )

@@ -1,4 +1,4 @@
-"""Reports about operations, checked by themselves. What they do to what is stored the rules say."""
+"""Checks reports about operations one by one. The rules decide on their effects."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from tinkwell.core import errors
 from tinkwell.core.release import plan
 from tinkwell.core.release import report as told
-from tinkwell.core.release.chart.file import archive
 from tinkwell.core.release.lifecycle_event.run import MAX_HANDLERS
 from tinkwell.core.release.manifest import model
 from tinkwell.core.release.manifest import name as manifest_name
@@ -21,12 +20,12 @@ from tinkwell.core.release.report import (
 )
 from tinkwell.core.secret import text as secret_text
 from tinkwell.core.value import check as checking
-from tinkwell.core.value import document, parse
+from tinkwell.core.value import document, member_name, parse
 
 MAX_REPORTS = 500
 MAX_NAME_BYTES = 1024
-# That of a file in a chart.
-MAX_FILE_BYTES = archive.MAX_PATH_BYTES
+# The limit for the path of a file in a chart.
+MAX_FILE_BYTES = member_name.MAX_PATH_BYTES
 MAX_ENTRYPOINT_BYTES = 4 * 1024
 MAX_ARGS = 1_000
 MAX_ARGS_BYTES = 64 * 1024
@@ -34,19 +33,19 @@ MAX_CAUSE_BYTES = 16 * 1024
 MAX_RESULT_BYTES = 3 * 1024 * 1024
 MAX_ORDINAL = 10_000
 MAX_LINE = 2**31 - 1
-# Nothing takes longer than an operation may.
+# Nothing takes longer than an operation may take.
 MAX_SECONDS = 1e9
-# Those of a manifest, and those of an image.
+# The pointers of a manifest and those of an image.
 MAX_POINTERS = 2 * model.MAX_POINTERS
 MAX_ATTEMPT = 2**31 - 1
-# Exit codes of all platforms: signals may make them negative, and Windows has unsigned ones.
+# The exit codes of all platforms: signals may make them negative, and those of Windows are unsigned.
 _LOWEST_EXIT_CODE = -(2**31)
 _HIGHEST_EXIT_CODE = 2**32 - 1
 _DOCUMENT_BYTES = {"init": 1024 * 1024, "config": 3 * 1024 * 1024, "state": 1024 * 1024}
 
 
 def size(report: Report) -> int:
-    """Return how many characters the documents of a report have."""
+    """Return the number of characters in the documents of a report."""
     match report:
         case ResourceReport():
             return sum(len(getattr(report, name) or "") for name in _DOCUMENT_BYTES)
@@ -57,7 +56,7 @@ def size(report: Report) -> int:
 
 
 def check(reports: Sequence[Report]) -> Sequence[Report]:
-    """Check a group of reports, and return it with what a result says of drift.
+    """Check a group of reports, and return it with the drift that a result contains.
 
     Raises `errors.InvalidField` with paths such as `reports[2].step.message`.
     """
@@ -155,7 +154,7 @@ def _check_lifecycle(checks: checking.Checks, field: str, report: LifecycleRepor
 
 
 def _parse_number(field: str, number: float, *, high: float) -> float:
-    """Check a number from 0 on; NaN is none."""
+    """Check that a number lies between 0 and `high`. NaN is refused."""
     if not 0.0 <= number <= high:
         raise errors.InvalidField.of(field, f"is {number}; it must be from 0 to {high:,.0f}")
     return number
@@ -172,7 +171,7 @@ def _parse_secrets(field: str, secrets: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parse_message(field: str, text: str) -> str:
-    """Check what is said of a node or a step: any text, since a report must not fail for its wording."""
+    """Check the message of a node or step. Any wording is accepted, so that no report fails for it."""
     if len(text) > told.MAX_MESSAGE:
         raise errors.InvalidField.of(field, f"has {len(text):,} characters; at most {told.MAX_MESSAGE:,} are allowed")
     if "\0" in text:
@@ -181,7 +180,7 @@ def _parse_message(field: str, text: str) -> str:
 
 
 def _parse_text(field: str, text: str, *, max_bytes: int) -> str:
-    """Check what an image has called its steps; only what cannot be stored is refused."""
+    """Check the name that an image gave to a step. Only texts that cannot be stored are refused."""
     parse.check_size(field, text, max_bytes=max_bytes)
     if "\0" in text:
         raise errors.InvalidField.of(field, "holds the NUL character, which cannot be stored")

@@ -1,4 +1,4 @@
-"""All that an operation works on, for who carries it out."""
+"""Reads all documents and rows that the owner of an operation needs."""
 
 import base64
 import contextlib
@@ -38,7 +38,7 @@ class DocumentPart:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Secrets:
-    """Texts that are secret in an operation."""
+    """The secret texts of an operation."""
 
     texts: frozenset[str] = dataclasses.field(repr=False)
 
@@ -47,7 +47,7 @@ Part: TypeAlias = Operation | Release | Secrets | DocumentPart | NodeWithSteps |
 
 
 class WorkReader:
-    """GetWork. Only here are documents read with what is secret in them."""
+    """Implements GetWork. Only this call reads documents together with their secrets."""
 
     def __init__(self, database: Database, documents: Documents) -> None:
         self._database = database
@@ -57,9 +57,9 @@ class WorkReader:
     async def read(self, operation_id: str, lease_token: int, *, revision: int = 0) -> AsyncGenerator[Part, None]:
         """Yield the operation, its release, its documents piece by piece, its nodes, and the release's resources.
 
-        With a `revision`, of all that follows the release only its source, manifest and chart are read, if there are.
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.SecretsDisabled`, and `errors.LeaseLost` for who does
-        not hold the operation.
+        With a `revision`, the release is followed only by that revision's source, manifest and chart, as far as they
+        exist. Raises `errors.InvalidField`, `errors.NotFound`, `errors.SecretsDisabled`, and `errors.LeaseLost` if the
+        caller does not hold the operation.
         """
         operation_id = parse_operation(operation_id, lease_token)
         parse.parse_int_range("revision", revision, low=0, high=MAX_REVISION)
@@ -107,7 +107,7 @@ class WorkReader:
             yield part
 
     async def _chart(self, archive: bytes | None) -> Iterator[DocumentPart]:
-        """Return the document that has a chart, which is no JSON but the archive in Base64; nothing for no chart."""
+        """Return the parts of the chart's document: the archive in Base64, or none if there is no chart."""
         if archive is None:
             return iter(())
         return _cut("chart", await self._aside.run(_encode, archive))

@@ -1,6 +1,6 @@
-"""All values of a revision that is made of a chart: those that were given, and those of the charts.
+"""The complete values of a revision that was made from a chart: the given ones and the chart's own.
 
-Where handlers have changed them, they stand in the manifest as they were rendered.
+If handlers have changed the values, the changed ones are in the rendered manifest.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ _MANIFEST = "manifest"
 
 
 class AllValues:
-    """Makes them when they are asked for, since they follow from what is stored."""
+    """Computes the values from what is stored, when a caller asks for them."""
 
     def __init__(self, database: Database, documents: Documents, charts: Charts) -> None:
         self._database = database
@@ -35,10 +35,10 @@ class AllValues:
         self._aside = offload.Aside(_THREADS)
 
     async def of_revision(self, release_id: str, number: int, manifest: str, *, actor: str) -> str:
-        """Return them as JSON text, with null in the place of what is secret; empty where there is no chart.
+        """Return the values as JSON text, with null in place of secrets, or an empty text if there is no chart.
 
-        `manifest` is that of the revision as it is shown, with null in the place of what is secret. Raises
-        `errors.SecretsDisabled` where something is secret, and the key for it is missing.
+        `manifest` is the manifest of the revision as it is shown, with null in place of secrets. Raises
+        `errors.SecretsDisabled` if a value is secret and its key is missing.
         """
         if changed := await self._aside.run(_changed, manifest):
             return changed
@@ -46,10 +46,10 @@ class AllValues:
         return await self._aside.run(_show, *found) if found is not None else ""
 
     async def origins(self, release_id: str, number: int, manifest: str, *, actor: str) -> Origins | None:
-        """Return where they are from, and what has decided on subcharts; None where there is no chart.
+        """Return the origin of each value and of each decision on a subchart, or None if there is no chart.
 
-        `manifest` is that of the revision as it is shown. Raises `errors.SecretsDisabled` where something is secret and
-        the key for it is missing.
+        `manifest` is the manifest of the revision as it is shown. Raises `errors.SecretsDisabled` if a value is secret
+        and its key is missing.
         """
         found = await self._open(release_id, number, actor=actor)
         return await self._aside.run(_trace, *found, manifest) if found is not None else None
@@ -68,7 +68,7 @@ class AllValues:
         try:
             loaded = await self._charts.load(source.digest)
         except errors.ChartUnknown as error:
-            # Both went since the revision was found.
+            # Both were deleted after the revision was found.
             raise errors.NotFound("REVISION", f"{number} of release {release_id}") from error
         return source, loaded.chart, opened
 
@@ -80,7 +80,7 @@ def _trace(source: ChartSource, chart: Chart, opened: OpenedSource, manifest: st
 
 
 def _changed(manifest: str) -> str:
-    """Return the values that handlers have changed; empty where they have not."""
+    """Return the values that handlers have changed, or an empty text if they have changed none."""
     found = document.parse_json_object(_MANIFEST, manifest or "{}", max_bytes=rendered.MAX_MANIFEST_BYTES)
     values = rendered.values_of(found)
     return document.dump_json(values) if values is not None else ""

@@ -1,8 +1,8 @@
-"""Begins operations that make releases of charts.
+"""Begins operations that make releases from charts.
 
-A chart and its values are looked at before anything is written: what is wrong with them is refused, and leaves no
-trace. What an upgrade takes over of the former revision is read before that, and nothing is written if the release has
-gone on from there meanwhile: then all of it is done again.
+A chart and its values are checked before anything is written, so a wrong request leaves no trace. An upgrade reads the
+values that it takes over before its transaction. If the release has a newer revision by then, nothing is written, and
+all of it is done again.
 """
 
 import dataclasses
@@ -33,14 +33,15 @@ _TRIES = 5
 
 
 class _Moved(Exception):
-    """The release has another revision meanwhile than the one whose values were taken."""
+    """The release has a newer revision than the one whose values were taken over."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Former:
-    """What a request finds: the release, None for none, and the revision that an upgrade goes on from, 0 for none.
+    """The state that a request finds.
 
-    With `is_known` there is an operation of the request's id, and the revision is the one that it went on from.
+    `release` is None if there is none. The revision is the one that an upgrade starts from, 0 for none. With `is_known`
+    an operation with the request's id exists, and the revision is the one that it started from.
     """
 
     release: ReleaseRow | None
@@ -50,11 +51,11 @@ class _Former:
 
 
 class ChartBeginning:
-    """Install and Upgrade.
+    """Implements Install and Upgrade.
 
     Both raise `errors.ChartUnknown`, `errors.ChartInvalid`, `errors.InvalidField`, `errors.OperationActive`,
-    `errors.SecretsDisabled` where secrets cannot be sealed, and `errors.AlreadyExists` for an id that an operation has
-    which was asked for in other words.
+    `errors.SecretsDisabled` if secrets cannot be sealed, and `errors.AlreadyExists` if the id belongs to an operation
+    of a different request.
     """
 
     def __init__(
@@ -69,15 +70,15 @@ class ChartBeginning:
         self._aside = offload.Aside(_THREADS)
 
     async def install(self, request: requests.Install, *, actor: str) -> Operation:
-        """Begin to install a chart. Raises `errors.AlreadyExists` for a name whose release was deployed already."""
+        """Begin to install a chart. Raises `errors.AlreadyExists` if a release with this name was deployed before."""
         return await self._begin(request, actor=actor)
 
     async def upgrade(self, request: requests.Upgrade, *, actor: str) -> Operation:
-        """Begin to upgrade to a chart; raises `errors.NotFound`."""
+        """Begin to upgrade a release to a chart. Raises `errors.NotFound`."""
         return await self._begin(request, actor=actor)
 
     async def plan(self, request: requests.Plan, *, actor: str) -> Operation:
-        """Begin a plan of what an upgrade would do, be there a release or not."""
+        """Begin a plan of an upgrade. The release need not exist."""
         return await self._begin(request, actor=actor)
 
     async def _begin(self, request: requests.Install, *, actor: str) -> Operation:
@@ -142,7 +143,7 @@ def _judge(given: AskedOfChart, release: ReleaseRow | None) -> Begun:
 
 
 def _number(given: AskedOfChart, release: ReleaseRow | None) -> int:
-    """Return the revision whose values an upgrade takes over: the one that is deployed, else the newest; 0 for none."""
+    """Return the revision whose values an upgrade takes over: the deployed one, else the newest, or 0 for none."""
     if given.upgrade is None or given.upgrade.reset_values or release is None:
         return 0
     return release.revision or release.latest_revision

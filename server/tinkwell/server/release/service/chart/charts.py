@@ -1,4 +1,4 @@
-"""Charts as they are uploaded, found and listed. A chart that is not what it should be is refused, and not stored."""
+"""Charts: uploaded, found and listed. An invalid chart is refused and not stored."""
 
 import contextlib
 import dataclasses
@@ -16,31 +16,28 @@ from tinkwell.server.release.store import chart as store
 MAX_ARCHIVE_BYTES = archive.MAX_PACKED_BYTES
 MAX_NAME_BYTES = 255
 PART_BYTES = 1024 * 1024
-# Each may have all that a chart may unpack to in memory.
+# The number of charts that are loaded at once. Each may take as much memory as a chart may unpack to.
 _LOADERS = 2
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoadedChart:
-    """A chart, and the id that it has in the database."""
+    """A chart, and its id in the database."""
 
     id: str
     chart: chart.Chart
 
 
 class Charts:
-    """UploadChart, GetChart and ListCharts, and what calls need that name a chart."""
+    """Implements UploadChart, GetChart and ListCharts, and loads charts for other calls."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._aside = offload.Aside(_LOADERS)
 
     async def upload(self, data: bytes, *, actor: str) -> record.Chart:
-        """Store a chart, given as its archive; one that is there already stays as it is.
-
-        Raises `errors.ChartInvalid`.
-        """
+        """Store a chart, given as its archive. A chart that exists stays unchanged. Raises `errors.ChartInvalid`."""
         digest = await self._aside.run(archive.digest, data)
         await store.use(self._database.fetch, digest)
         if (known := await store.find(self._database.fetch, digest)) is not None:
@@ -56,7 +53,7 @@ class Charts:
         return (await self._database.write(work, actor=actor)).value
 
     async def get(self, digest: str) -> record.Chart:
-        """Return a chart; raises `errors.InvalidField` and `errors.NotFound`."""
+        """Return a chart. Raises `errors.InvalidField` and `errors.NotFound`."""
         digest = parse_digest("digest", digest)
         found = await store.find(self._database.fetch, digest)
         if found is None:
@@ -64,7 +61,7 @@ class Charts:
         return found
 
     async def parts(self, digest: str) -> Iterator[bytes]:
-        """Return the archive of a chart that `get` has found, in parts; raises `errors.NotFound`."""
+        """Return the archive of a chart that `get` has found, in parts. Raises `errors.NotFound`."""
         found = await store.archive(self._database.fetch, digest)
         if found is None:
             raise errors.NotFound("CHART", digest)
@@ -72,7 +69,7 @@ class Charts:
         return (data[start : start + PART_BYTES] for start in range(0, len(data), PART_BYTES))
 
     async def list_named(self, name: str) -> AsyncGenerator[record.Chart, None]:
-        """Yield the charts of a name, of all if it is empty, without their metadata."""
+        """Yield the charts with a name, or all charts if it is empty, without their metadata."""
         name = parse.parse_text("name", name, max_bytes=MAX_NAME_BYTES, allow_empty=True)
         async with (
             self._database.snapshot() as connection,
@@ -82,7 +79,7 @@ class Charts:
                 yield found
 
     async def load(self, digest: str) -> LoadedChart:
-        """Load a chart, which is then kept for a while. Raises `errors.ChartUnknown`."""
+        """Load a chart, and protect it from being forgotten for some time. Raises `errors.ChartUnknown`."""
         await store.use(self._database.fetch, digest)
         found = await store.archive(self._database.fetch, digest)
         if found is None:
@@ -91,7 +88,7 @@ class Charts:
 
 
 def parse_digest(field: str, text: str) -> str:
-    """Check the digest of a chart; raises `errors.InvalidField`."""
+    """Check the digest of a chart. Raises `errors.InvalidField`."""
     if not _DIGEST.fullmatch(text):
         why = f"{parse.show(text)} is no digest of a chart; give sha256: and 64 hexadecimal digits"
         raise errors.InvalidField.of(field, why)

@@ -1,4 +1,4 @@
-"""Requests that make a release of a chart, as far as they can be checked without the chart."""
+"""Requests that make a release from a chart, with the checks that do not need the chart."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ MAX_VALUES_BYTES = 1024 * 1024
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Install(requests.Request):
-    """A chart to bring about, named by its digest, with values as JSON text, empty for none.
+    """A chart to install, named by its digest, with values as JSON text, empty for none.
 
-    `secret_values` are JSON pointers into the values. `call` is what is asked for.
+    `secret_values` are JSON pointers into the values. `call` names the request.
     """
 
     call: ClassVar[str] = "INSTALL"
@@ -32,10 +32,10 @@ class Install(requests.Request):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade(Install):
-    """The same for a release that is there, and with `install` for one that is not.
+    """An upgrade of an existing release, or with `install` also of one that does not exist.
 
-    The values lie over those of the former revision: over what was given for it, with `reset_values` over nothing, and
-    with `reuse_values` over all that its chart and what was given for it came to.
+    The values are merged over those of the former revision: by default over its given values, with `reset_values` over
+    nothing, and with `reuse_values` over the values that its chart and its given values resulted in.
     """
 
     call: ClassVar[str] = "UPGRADE"
@@ -47,14 +47,14 @@ class Upgrade(Install):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Upgrade):
-    """What an upgrade would do."""
+    """A plan of an upgrade."""
 
     call: ClassVar[str] = "PLAN"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AskedOfChart:
-    """A request whose chart is still to be found: what stands at the pointers `secret` of its values is secret."""
+    """A request whose chart is not loaded yet. The values at the pointers `secret` are secret."""
 
     asked: Asked
     request: Install
@@ -63,12 +63,12 @@ class AskedOfChart:
 
     @property
     def upgrade(self) -> Upgrade | None:
-        """The request, where it is one for an upgrade."""
+        """The request if it is an upgrade, else None."""
         return self.request if isinstance(self.request, Upgrade) else None
 
 
 def parse_request(request: Install) -> AskedOfChart:
-    """Check a request; raises `errors.InvalidField`."""
+    """Check a request. Raises `errors.InvalidField`."""
     checks = check.Checks()
     checks.take(requests.parse_short_text, "description", request.description)
     checks.take(charts.parse_digest, "chart", request.chart)

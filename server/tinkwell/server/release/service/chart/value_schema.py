@@ -1,4 +1,4 @@
-"""The values of charts, checked against their schemas in a limited child process, since strangers wrote these."""
+"""Checks the values of charts against their schemas, in a limited child process, because schemas are not trusted."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -14,13 +14,13 @@ from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.room import Room
 
 _MODULE = "tinkwell.core.release.protocol.schema_child"
-# Each may take a processor, and 256 MiB.
+# The number of children at once. Each may use a whole processor and 256 MiB.
 _CHILDREN = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """The values of one chart with its schema: `file` is the path of that, and `field` that of the values."""
+    """The values of one chart with its schema. `file` is the path of the schema, and `field` the path of the values."""
 
     file: str
     schema: JsonObject
@@ -29,16 +29,16 @@ class Slice:
 
 
 class ValueSchemas:
-    """Checks values, of a few requests at a time; each has a child of its own."""
+    """Checks values, for a few requests at a time. Each request has its own child process."""
 
     def __init__(self) -> None:
         self._room = Room(_CHILDREN)
 
     async def check(self, slices: Iterable[Slice]) -> Mapping[str, tuple[str, ...]]:
-        """Return, by the `field` of a slice, the JSON pointers into it of what its schema marks as `writeOnly`.
+        """Return, by the `field` of a slice, the JSON pointers to the values that the schema marks as `writeOnly`.
 
-        Raises `errors.InvalidField` for values that do not match, `errors.ChartInvalid` for a schema that is none, or
-        that takes too much, and `errors.Unavailable` where nothing can be checked.
+        Raises `errors.InvalidField` for values that do not match, `errors.ChartInvalid` for a schema that is invalid or
+        takes too many resources, and `errors.Unavailable` if no child process can check values.
         """
         found = list(slices)
         if not found:

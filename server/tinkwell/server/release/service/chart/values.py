@@ -1,6 +1,6 @@
-"""What a request for a chart comes to: the values of the release, those of them that are secret, and all values.
+"""Computes the result of a request for a chart: the values of the release, the secret ones among them, and all values.
 
-Everything here computes, some of it for long; callers do it aside.
+Some of this takes long, so callers run it in a thread.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _USER_VALUES = "user_values"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Processed:
-    """A request with its chart: what is kept of both, and what they come to."""
+    """A request with its chart: the parts of both that are stored, and the values that they result in."""
 
     source: ChartSource
     unit: Unit
@@ -37,9 +37,10 @@ class Processed:
 def process(
     given: AskedOfChart, chart: Chart, former: ChartSource | None = None, former_chart: Chart | None = None
 ) -> Processed:
-    """Return what a request comes to; `former` is what an upgrade goes on from, and its chart is there if it is needed.
+    """Compute the result of a request.
 
-    Raises `errors.ChartInvalid` and `errors.InvalidField`.
+    `former` is the revision that an upgrade starts from; its chart is loaded if it is needed. Raises
+    `errors.ChartInvalid` and `errors.InvalidField`.
     """
     under: JsonObject = {}
     defaults: JsonObject | None = None
@@ -61,7 +62,7 @@ def process(
 
 
 def _kept(values: JsonObject) -> JsonObject:
-    """Return values that an upgrade keeps with its own, which are not to be larger than a chart may have."""
+    """Return the values that an upgrade takes over. They may not be larger than the values of a chart."""
     if (size := len(document.dump_json(values).encode())) > MAX_KEPT_BYTES:
         why = f"all values of the former revision have {size:,} bytes; at most {MAX_KEPT_BYTES:,} can be kept"
         raise errors.InvalidField.of("reuse_values", why)
@@ -69,7 +70,7 @@ def _kept(values: JsonObject) -> JsonObject:
 
 
 def slices(root: Unit) -> list[Slice]:
-    """Return the values that are to be checked against a schema."""
+    """Return the values that have to be checked against a schema."""
     return [
         Slice(file=unit.chart.path(charts.SCHEMA), schema=schema, field=_field(unit), values=unit.values)
         for unit, schema in processing.schemas(root)
@@ -79,15 +80,15 @@ def slices(root: Unit) -> list[Slice]:
 def asked(
     given: AskedOfChart, made: Processed, marked: Mapping[str, Iterable[str]], *, chart_id: str, former: int
 ) -> Asked:
-    """Return the request as it is to be stored.
+    """Return the request in its stored form.
 
-    `marked` has, by the fields of `slices`, the pointers into them of what is secret by a schema. `former` is the
-    number of the revision that an upgrade goes on from, 0 for none. Raises `errors.InvalidField` for a secret that
-    could not be told from other text.
+    `marked` has, by the fields of `slices`, the pointers to the values that a schema marks as secret. `former` is the
+    number of the revision that an upgrade starts from, 0 for none. Raises `errors.InvalidField` for a secret that
+    cannot be told from other text.
     """
     values = made.source.user_values
     pointers = sorted({*given.secret, *_marked(made.unit, marked)})
-    # What a schema marks may also stand in the chart itself.
+    # A value that a schema marks as secret may also be a default of the chart itself.
     texts = secret_document.texts_at("values", values, pointers)
     texts |= secret_document.texts_at("values", made.unit.values, pointers)
     shown = requests.without(given.asked, texts)
@@ -107,9 +108,9 @@ def asked(
 
 
 def _marked(root: Unit, marked: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Iterate over the places in the values of the root of what schemas mark as secret.
+    """Yield the pointers into the root's values of everything that schemas mark as secret.
 
-    Globals come down to a chart from wherever they are given.
+    Global values reach a chart from every chart above it.
     """
     for unit in processing.units(root):
         names = _names(unit)

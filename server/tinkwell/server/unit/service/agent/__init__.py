@@ -1,1 +1,1 @@
-"""What agents ask for beside events, and what is done for units as long as a server lives."""
+"""The calls of agents besides those about events, and the work for units that goes on as long as a server runs."""

@@ -1,7 +1,8 @@
-"""Gives applications leaders. Each election is a transaction of its own, which locks the application alone.
+"""Elects the leaders of applications.
 
-A leader stays for as long as the lease of its unit, and half a minute more, so that who was away for a moment comes
-back as what it was; elected is somebody else only when that is over.
+Each election is a transaction of its own, which locks only the application. A leader stays leader until half a minute
+after its unit's lease is over, so that an agent that was away for a moment comes back to an unchanged leader. Only then
+is another unit elected.
 """
 
 from tinkwell.core.unit import name
@@ -13,19 +14,19 @@ from tinkwell.server.unit.store.agent import leader as store
 
 
 class Elections:
-    """Elects where nobody leads."""
+    """Elects leaders for applications that have none."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def hold(self, application_id: str, *, actor: str) -> bool:
-        """Elect a leader of an application that lives and has none; return whether somebody was elected."""
+        """Elect a leader for a living application that has none. Return whether a unit was elected."""
 
         async def work(transaction: Transaction) -> bool:
             transaction.changed = False
             if not await delivery.lock_application(transaction, application_id):
                 return False
-            # By a statement after the lock: somebody else may have held the election meanwhile.
+            # A second statement after the lock, because another transaction may have held the election in the meantime.
             if not await store.lacks(transaction, application_id):
                 return False
             candidates = await store.candidates(transaction, application_id)
@@ -37,6 +38,6 @@ class Elections:
         return (await self._database.write(work, actor=actor)).value
 
     async def hold_all(self, *, actor: str) -> None:
-        """Elect leaders of all applications that lack one."""
+        """Elect leaders for all applications that have none."""
         for application_id in await store.lacking(self._database.fetch):
             await self.hold(application_id, actor=actor)

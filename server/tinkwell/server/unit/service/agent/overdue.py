@@ -1,6 +1,7 @@
-"""Ends attempts that are past their deadline, where the agent that has to do that lives, but does not.
+"""Ends attempts that are past their deadline although their agent lives, because the agent has not ended them.
 
-Only where its lease is the one of the grant: under another one the attempt is lost, and its outcome may still be told.
+This applies only if the agent's lease is the one of the grant. Under another lease the attempt is lost, and the agent
+may still report its outcome.
 """
 
 from tinkwell.core.unit.kinds import EventState
@@ -9,20 +10,20 @@ from tinkwell.server.unit.service.delivery.turn import Turn
 from tinkwell.server.unit.store import delivery
 from tinkwell.server.unit.store.agent import overdue as store
 
-# An agent is given so long to end its attempt itself, and to say so.
+# The time that an agent has to end its attempt itself and to report that.
 GRACE_SECONDS = 30.0
-# The others come with the next round.
+# Further attempts are ended in the next round.
 _AT_ONCE = 100
 
 
 class Overdue:
-    """Puts events in error that nobody ends."""
+    """Puts events that are past their deadline in ERROR."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def end_all(self, *, actor: str) -> None:
-        """End those that are late, the latest first; what their agents tell of them afterwards is refused."""
+        """End the late attempts, the latest first. Later reports of their agents are refused."""
         found = await store.find(self._database.fetch, late_seconds=GRACE_SECONDS, most=_AT_ONCE)
         for unit_id, event_id in found:
             await self._end(unit_id, event_id, actor=actor)
@@ -35,7 +36,7 @@ class Overdue:
             turn = Turn(transaction, unit_id)
             loaded = await turn.load()
             flight = loaded.in_flight if loaded is not None else None
-            # By a statement after the lock: it may have ended meanwhile, or be made again.
+            # A second look after the lock: the attempt may have ended in the meantime, or a new one begun.
             if loaded is None or flight is None or flight.id != event_id or flight.state is not EventState.RUNNING:
                 return
             if flight.remaining_seconds <= -GRACE_SECONDS:

@@ -1,7 +1,7 @@
-"""Deletes what nothing needs any more, each in a transaction of its own, after what has made it so.
+"""Deletes rows that nothing needs, each in a transaction of its own.
 
-Never inside a grant, a commit or a request: who deletes has to wait for all who refer to what goes, and while it waits
-it must hold nothing else.
+This never happens inside a grant, a commit or a request: a deletion waits for all transactions that refer to the row,
+and must hold no other lock while it waits.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from tinkwell.server.unit.store.agent import reap as store
 from tinkwell.server.unit.store.agent.reap import Kind
 from tinkwell.server.unit.store.delivery import LookAgain
 
-# In this order each makes the next one possible.
+# In this order, each deletion makes the next one possible.
 _KINDS = (store.UNIT, store.RELATION, store.APPLICATION)
 
 
@@ -22,7 +22,7 @@ class Reaping:
         self._database = database
 
     async def run(self, *, actor: str) -> None:
-        """Delete what there is. What is still referred to stays for the next run."""
+        """Delete all that can be deleted. A row that something refers to stays for the next run."""
         for kind in _KINDS:
             for id_ in await store.find(self._database.fetch, kind):
                 await self._reap(kind, id_, actor=actor)
@@ -32,6 +32,6 @@ class Reaping:
             transaction.changed = False
             await store.reap(transaction, kind, id_)
 
-        # Somebody refers to it meanwhile: it is found again when that has ended.
+        # Another transaction refers to the row now. A later run finds the row again.
         with contextlib.suppress(LookAgain):
             await self._database.write(work, actor=actor)

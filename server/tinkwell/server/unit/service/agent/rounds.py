@@ -1,6 +1,7 @@
-"""What is looked at again and again, since no event of the log tells of it: what is over, late, or left.
+"""Repeats the checks for changes that no event of the log reports: expired leases, late attempts, unused rows.
 
-Every server does it, and what one has done the others do not find any more.
+Every server does this. The servers need no coordination, because a check finds nothing that another server has already
+dealt with.
 """
 
 import asyncio
@@ -16,12 +17,12 @@ from tinkwell.server.unit.service.agent.wake import Wakes
 
 logger = logging.getLogger(__name__)
 
-# Who has done it, in events.
+# The actor of the events.
 ACTOR = "units"
 
 
 class Rounds:
-    """Ends what is late, elects, reaps, and names units that nobody serves, each time that has passed."""
+    """Ends late attempts, elects leaders, reaps, and names units whose agent is gone, once per interval."""
 
     def __init__(
         self, elections: Elections, reaping: Reaping, wakes: Wakes, overdue: Overdue, *, interval_seconds: float
@@ -30,12 +31,12 @@ class Rounds:
         self._reaping = reaping
         self._wakes = wakes
         self._overdue = overdue
-        # What else there is to do in each round: whoever needs that adds it.
+        # Further work to do in each round. Other services add to it.
         self.others: list[Callable[[], Awaitable[None]]] = []
         self._interval_seconds = interval_seconds
 
     async def run(self) -> None:
-        """Make rounds until cancelled. Failures are told, never raised."""
+        """Make rounds until cancelled. Failures are logged, not raised."""
         while True:
             await asyncio.sleep(random.uniform(self._interval_seconds / 2, self._interval_seconds))  # noqa: S311
             try:
@@ -43,7 +44,7 @@ class Rounds:
             except errors.TinkwellError as error:
                 logger.info("units are not looked at for a moment", extra={"cause": str(error)})
             except Exception:
-                # The next round finds what this one has left.
+                # The next round does what this one has left undone.
                 logger.exception("a round of units failed")
 
     async def run_once(self) -> None:

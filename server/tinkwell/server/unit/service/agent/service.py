@@ -1,4 +1,4 @@
-"""All that agents ask for, and what is done for units beside that, for as long as a server lives."""
+"""All calls of agents, and the work for units that goes on as long as a server runs."""
 
 import asyncio
 import logging
@@ -26,10 +26,10 @@ _LONGEST_PAUSE_SECONDS = 1.0
 
 
 class AgentService:
-    """UnitService. What time brings about is looked for in rounds, of which one takes at most `interval_seconds`."""
+    """Implements UnitService. Changes by time alone are found in rounds, which start every `interval_seconds`."""
 
     def __init__(self, database: Database, *, interval_seconds: float, sealing: SecretService | None = None) -> None:
-        # Without keys what is secret is refused, and only that.
+        # Without keys, calls that need secrets are refused, and no others.
         sealing = sealing or SecretService(None)
         self.wakes = Wakes(database)
         self.reaping = Reaping(database)
@@ -45,17 +45,17 @@ class AgentService:
         self.rounds.others.append(self.tasks.end_overdue)
 
     async def hand_back(self, transaction: Transaction, lease_token: int) -> None:
-        """Let what runs under a lease that its owner ends be made again, as nothing that was lost."""
+        """Hand back all attempts under a lease that its owner ends. They are repeated, and do not count as lost."""
         await delivery.hand_back(transaction, lease_token)
 
     async def run(self) -> None:
-        """Name units that may have something due until cancelled."""
+        """Name units that may have something due, until cancelled."""
         while True:
             try:
                 await self.wakes.run()
             except errors.TinkwellError as error:
                 logger.info("agents are not told of their units for a moment", extra={"cause": str(error)})
             except Exception:
-                # All units are named once it works again.
+                # When this works again, all units are named.
                 logger.exception("agents could not be told of their units")
             await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311

@@ -1,4 +1,4 @@
-"""WatchUnits: what an agent serves is kept beside its lease, units that wait are placed, and then it listens."""
+"""Implements WatchUnits: stores what an agent serves beside its lease, places waiting units, and then streams names."""
 
 import contextlib
 import dataclasses
@@ -21,7 +21,7 @@ _MAX_DIGEST_BYTES = 200
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What an agent says that it serves, as it was given; see `Serving`."""
+    """What an agent serves, as the agent sent it; see `Serving`."""
 
     kinds: Sequence[CharmKind]
     machines: Sequence[str] = ()
@@ -42,7 +42,7 @@ class ServingService:
     async def watch(
         self, offer: Offer, lease_token: int, *, actor: str
     ) -> AsyncGenerator[tuple[list[str], bool], None]:
-        """Yield ids of units that may have something due, with whether they are the last of those that come at first.
+        """Yield the ids of units that may have something due, and whether the batch is the last of the initial ones.
 
         Raises `errors.InvalidField`, `errors.LeaseLost`, `errors.LimitReached`, `errors.Unavailable`.
         """

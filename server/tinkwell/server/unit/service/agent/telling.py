@@ -1,4 +1,4 @@
-"""What agents tell and ask beside events: a unit's status and log, others' bags, the packages of charms."""
+"""Further calls of agents: they set a unit's status, append to its log, read bags, and fetch charms."""
 
 import contextlib
 import dataclasses
@@ -26,14 +26,14 @@ _MAX_RELATION = 2**63 - 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Status:
-    """What a charm says of its unit, or of its application."""
+    """The status that a charm sets for its unit or its application."""
 
     name: str
     message: str = ""
 
 
 class Telling:
-    """SetStatus, AppendLogs, ReadBag and FetchCharm."""
+    """Implements SetStatus, AppendLogs, ReadBag and FetchCharm."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,10 +48,10 @@ class Telling:
         lease_token: int,
         actor: str,
     ) -> None:
-        """Write what is given of a unit's status; the rest stays.
+        """Write the given parts of a unit's status; the others stay.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, and `errors.NotLeader` where the
-        application's is given by another unit than the one that leads it.
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, and `errors.NotLeader` if a unit that is
+        not the leader sets the application's status.
         """
         unit_id = parse.parse_uuid("unit_id", unit_id)
         fence.parse_token(lease_token)
@@ -79,12 +79,12 @@ class Telling:
 
     @staticmethod
     def check_count(count: int) -> None:
-        """Refuse more lines than may come at once, before any is looked at; raises `errors.InvalidField`."""
+        """Refuse more lines than one call may send, before any is checked. Raises `errors.InvalidField`."""
         if count > MAX_LINES:
             raise errors.InvalidField.of("lines", f"there are {count:,}; at most {MAX_LINES:,} may come at once")
 
     async def append(self, unit_id: str, lines: Sequence[NewLine], *, lease_token: int, actor: str) -> int:
-        """Add lines to a unit's log, and return how many were accepted: one that is there is left as it is.
+        """Add lines to a unit's log, and return the number of accepted lines. A line that exists stays unchanged.
 
         Lines beyond the limit are left out. Raises `errors.NotFound`, `errors.LeaseLost`, and `errors.InvalidField`,
         also for lines of attempts that the unit has not had.
@@ -109,10 +109,10 @@ class Telling:
         return len(kept)
 
     async def read_bag(self, event_id: str, *, relation: int, owner: str, lease_token: int) -> Bag:
-        """Return a bag that the unit of a running event may read; an owner that says nothing has an empty one.
+        """Return a bag that the unit of a running event may read. An owner that has written nothing has an empty bag.
 
         Raises `errors.InvalidField`, `errors.LeaseLost` for an event that does not run under the lease, and
-        `errors.NotFound` for a bag that the unit may not read, or that there cannot be.
+        `errors.NotFound` for a bag that the unit may not read or that cannot exist.
         """
         checks = check.Checks()
         event_id = checks.take(parse.parse_uuid, "event_id", event_id)
@@ -129,9 +129,9 @@ class Telling:
         raise errors.NotFound("BAG", f"of {owner} in relation {relation}")
 
     async def fetch_charm(self, digest: str, *, lease_token: int) -> AsyncGenerator[bytes, None]:
-        """Yield a charm's package in parts, to whom a unit of it is held by.
+        """Yield a charm's package in parts, if a unit of the charm is held under the caller's lease.
 
-        Raises `errors.InvalidField`, `errors.LeaseLost`, and `errors.NotFound` for all other charms.
+        Raises `errors.InvalidField`, `errors.LeaseLost`, and `errors.NotFound` for any other charm.
         """
         digest = parse.parse_text("digest", digest, max_bytes=_MAX_DIGEST_BYTES)
         found = await hold.find_lease(self._database.fetch, fence.parse_token(lease_token))
@@ -150,7 +150,7 @@ class Telling:
         held = await hold.read(transaction, unit_id, lease_token=lease_token)
         fence.check_end(held, lease_token)
         if held.is_dead:
-            # It was removed by force: nothing is to be heard of it any more.
+            # The unit was removed by force, so no later call about it is accepted.
             raise errors.NotFound("UNIT", unit_id)
         return held
 
@@ -178,7 +178,10 @@ def _check_status(status: Status | None, application_status: Status | None, work
 
 
 def _check_attempts(lines: Sequence[NewLine], attempts: Mapping[int, int]) -> None:
-    """Refuse lines of events or attempts that there were none of, of which there might be any number."""
+    """Refuse lines of events or attempts that do not exist.
+
+    Without this check an agent could store any number of lines.
+    """
     checks = check.Checks()
     for index, line in enumerate(lines):
         field = parse.child("lines", index)

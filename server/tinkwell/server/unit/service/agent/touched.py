@@ -1,7 +1,7 @@
-"""Which units may have something due after an event of the log: a rule that names too many rather than too few.
+"""Decides which units may have something due after an event of the log. It rather names too many units than too few.
 
-A unit that has just committed is granted its next event with the answer, and one that has failed is asked about when
-its time has come, so neither is named for that.
+A commit returns the next event of its unit, and a failed event is retried when its time has come, so neither of them
+names its own unit.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ SELECTION = Selection(
     ),
 )
 
-# After these a unit is seen by others, or owes them nothing more.
+# After these events other units see the unit, or the unit owes them nothing.
 _ENTERS_OR_LEAVES = frozenset(
     {EventKind.RELATION_CREATED.value, EventKind.RELATION_DEPARTED.value, EventKind.RELATION_BROKEN.value}
 )
@@ -64,7 +64,7 @@ _WORKFLOW_ENDS = frozenset(
 
 @dataclasses.dataclass(slots=True)
 class Touched:
-    """What has been heard of since units were named last; see `wake.Concerned` for the fields."""
+    """The events that were received since units were last named; see `wake.Concerned` for the fields."""
 
     units: set[str] = dataclasses.field(default_factory=set)
     named: set[tuple[str, str]] = dataclasses.field(default_factory=set)
@@ -79,11 +79,11 @@ class Touched:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nobody to name."""
+        """Whether there are no units to name."""
         return not any(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def concerned(self) -> wake.Concerned:
-        """Return those to look for; the units that are gone are not among them."""
+        """Return what to look up in the database. Units that are gone are not included."""
         return wake.Concerned(
             units=self.units,
             named=self.named,
@@ -98,7 +98,7 @@ class Touched:
     def hear(
         self, resource_type: ResourceType, event_type: EventType, *, resource_id: str, parent_id: str, data: str
     ) -> None:
-        """Add those that an event concerns."""
+        """Add the units that an event concerns."""
         match resource_type:
             case ResourceType.APPLICATION:
                 self.applications.add(resource_id)
@@ -128,7 +128,7 @@ class Touched:
             self.gone.add(unit_id)
         else:
             self.units.add(unit_id)
-        # Who was forced out left its peers and all its relations at once.
+        # A unit that is removed by force leaves its peers and all of its relations at once.
         if data["forced"]:
             self.related.add(application_id)
 

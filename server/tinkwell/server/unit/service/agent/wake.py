@@ -1,11 +1,11 @@
-"""Names to each agent the units of its that may have something due.
+"""Tells each agent which of its units may have something due.
 
     the log ──▶ hear ──▶ touched ──▶ look (one statement for all streams) ──▶ stream: set of ids ──▶ agent
     each round ─────────▶ units whose lease is over ─────────────────┘
 
-A stream holds ids of units, each once, its own and those that are gone, so that its agent may be as slow as it likes.
-What an agent does not read is not lost, for all units are named to who connects again. Where events may have been
-missed, all units are named as well, with those that were named before and are there no more.
+A stream holds each id at most once, of the agent's units and of units that are gone, so a slow agent costs little
+memory. An agent that has missed ids connects again, and is told of all units. If events of the log may have been
+missed, all agents are told of all units, and of the units that have gone since they were last told of them.
 """
 
 import asyncio
@@ -21,14 +21,15 @@ from tinkwell.server.unit.store.agent import wake
 from tinkwell.server.unit.store.agent.wake import Found, Serving
 
 MAX_STREAMS = 2_000
-# An agent has one, and for a moment another one after a lost connection; nobody is to keep others out.
+# An agent has one stream, and for a moment a second one after a lost connection. The limit keeps one agent from taking
+# the streams of others.
 MAX_STREAMS_EACH_LEASE = 20
 MAX_BATCH = 1_000
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Stream:
-    """An agent that listens, what it serves, which units it knows of, and what it is to be told."""
+    """The stream of an agent: what it serves, the units that it was told of, and the units that are due."""
 
     serving: Serving
     known: set[str] = dataclasses.field(default_factory=set)
@@ -36,7 +37,7 @@ class _Stream:
     woken: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
 
     def add(self, found: Collection[Found]) -> None:
-        """Take those of some units that the agent serves."""
+        """Add those of the units that the agent serves."""
         mine = [each.unit_id for each in found if self.serving.has(each)]
         if mine:
             self.known.update(mine)
@@ -44,13 +45,13 @@ class _Stream:
             self.woken.set()
 
     def add_gone(self, unit_ids: Collection[str]) -> None:
-        """Take units that are no more, whoever has served them."""
+        """Add units that are gone, whichever agent has served them."""
         self.known.difference_update(unit_ids)
         self.due.update(dict.fromkeys(unit_ids))
         self.woken.set()
 
     def take(self) -> list[str]:
-        """Return what is due, oldest first, at most what one message may hold."""
+        """Return the due units, oldest first, at most as many as one message may hold."""
         taken = list(self.due)[:MAX_BATCH]
         for unit_id in taken:
             del self.due[unit_id]
@@ -60,21 +61,24 @@ class _Stream:
 
 
 class Wakes:
-    """WatchUnits. `run` names units for as long as the server lives; `hear` is told of the events of the log."""
+    """Implements WatchUnits.
+
+    `run` names units for as long as the server runs; `hear` receives the events of the log.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._streams: set[_Stream] = set()
         self._touched = Touched()
         self._has_heard = asyncio.Event()
-        # Set for good once an agent has listened: a server without any need not hear of units.
+        # Set when the first agent listens, and never cleared. A server without agents need not follow the log.
         self._is_wanted = asyncio.Event()
         self._names_all = False
         self._is_closed = False
 
     @property
     def count(self) -> int:
-        """How many agents listen."""
+        """The number of agents that listen."""
         return len(self._streams)
 
     async def until_wanted(self) -> None:
@@ -82,7 +86,7 @@ class Wakes:
         await self._is_wanted.wait()
 
     def close(self) -> None:
-        """End every stream, and each that comes."""
+        """End every stream, and refuse new ones."""
         self._is_closed = True
         for stream in self._streams:
             stream.woken.set()
@@ -90,7 +94,7 @@ class Wakes:
     def hear(
         self, resource_type: ResourceType, event_type: EventType, *, resource_id: str, parent_id: str, data: str
     ) -> None:
-        """Take an event of the log, of those that `touched.SELECTION` selects."""
+        """Receive an event of the log that `touched.SELECTION` selects."""
         if not self._streams:
             return
         self._touched.hear(resource_type, event_type, resource_id=resource_id, parent_id=parent_id, data=data)
@@ -98,15 +102,15 @@ class Wakes:
             self._has_heard.set()
 
     def name_all(self) -> None:
-        """Name all units: events may have been missed."""
+        """Name all units, because events may have been missed."""
         if self._streams:
             self._names_all = True
             self._has_heard.set()
 
     async def run(self) -> None:
-        """Look for the units that are touched, until cancelled; raises what goes wrong, and is run again after that.
+        """Look up the touched units until cancelled.
 
-        Nothing is lost by an error: all units are named then.
+        An error is raised, and the caller runs this again. No unit is missed then, because all units are named.
         """
         try:
             while True:
@@ -118,7 +122,7 @@ class Wakes:
             raise
 
     async def name_abandoned(self) -> None:
-        """Name units whose agent's lease is over, since others may take them."""
+        """Name units whose agent's lease is over, because other agents may take them."""
         if self._streams:
             self._give(await wake.abandoned(self._database.fetch))
 
@@ -141,18 +145,17 @@ class Wakes:
             stream.add(found)
 
     async def watch(self, serving: Serving) -> AsyncGenerator[tuple[list[str], bool], None]:
-        """Yield ids of units that may have something due: all that the agent serves at first, and then as it comes.
+        """Yield the ids of units that may have something due: first all that the agent serves, then those that change.
 
-        With each batch it is said whether it is the last of the first ones.
-
-        Raises `errors.LimitReached`, and `errors.Unavailable` when the server stops.
+        Each batch says whether it is the last of the first ones. Raises `errors.LimitReached`, and `errors.Unavailable`
+        when the server stops.
         """
         with self._listening(serving) as stream:
-            # After it listens, so that nothing is missed in between.
+            # Only after the stream is registered, so that no change is missed in between.
             found = await wake.served(self._database.fetch, serving)
             ids = [each.unit_id for each in found]
             stream.known.update(ids)
-            # It may be empty, for an agent that has no units.
+            # The list may be empty, for an agent without units.
             for start in range(0, max(len(ids), 1), MAX_BATCH):
                 yield ids[start : start + MAX_BATCH], start + MAX_BATCH >= len(ids)
             while not self._is_closed:

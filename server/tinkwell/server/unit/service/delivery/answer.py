@@ -1,4 +1,4 @@
-"""What is told with a grant: all that a unit may know without asking, from what was looked at and what is its own."""
+"""Builds grants: all that a unit may know without further calls, from what the turn has read."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from tinkwell.server.unit.store.delivery import Loaded
 from tinkwell.server.unit.store.secret.own import OwnSecret
 from tinkwell.server.unit.store.task.row import Task
 
-# A task is about no relation, and so is this.
+# A task is about no relation, and neither is this event.
 _NO_EVENT = UnitEvent(kind=EventKind.UPDATE_STATUS)
 
 
@@ -27,9 +27,9 @@ def grant(
     task: Task | None = None,
     secrets: Sequence[OwnSecret] = (),
 ) -> Grant:
-    """Put an answer together; `own` is read after the grant, and what is `loaded` may be from before it.
+    """Build a grant of either an event or a task.
 
-    Either an event is granted or a task.
+    `own` is read after the grant; `loaded` may be older.
     """
     view = loaded.view
     event = granted.event if granted is not None else _NO_EVENT
@@ -72,7 +72,7 @@ def grant(
 
 
 def _is_in(relation: RelationView, ledger: Ledger, event: UnitEvent) -> bool:
-    """Whether a unit is in a relation: from its relation-created's grant on, up to its relation-broken's commit."""
+    """Whether a unit is in a relation: from the grant of relation-created until the commit of relation-broken."""
     if relation.number == event.relation:
         return True
     told = ledger.relations.get(relation.number)
@@ -96,7 +96,7 @@ def _relation(relation: RelationView, loaded: Loaded, own: Own, *, leads: bool) 
 
 
 def _members(relation: RelationView, ledger: Ledger, view: View) -> list[str]:
-    """Return the members that a unit may see, in order: of its siblings those that it was told of."""
+    """Return the members that a unit may see, in order. Of its siblings it sees those that it was told of."""
     told = ledger.relations.get(relation.number)
     known = told.members if told is not None else {}
     return sorted(

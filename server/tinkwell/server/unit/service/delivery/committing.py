@@ -1,7 +1,7 @@
-"""CommitEvent and FailEvent: an attempt ends, with all its effects or none, and the next event is granted with that.
+"""Implements CommitEvent and FailEvent: an attempt ends with all of its effects or none, and the next event is granted.
 
-An attempt is known by the number that it has. What is told of another one than the current one comes too late: it was
-lost, and somebody else makes it again. Whoever told it before is answered as then.
+An attempt is identified by its number. A call about another attempt than the current one is too late: that attempt was
+lost, and a new one has begun. A call that repeats the end of an attempt gets the answer of the first call.
 """
 
 import dataclasses
@@ -28,14 +28,14 @@ from tinkwell.server.unit.store.delivery import EventRow, Loaded, LookAgain, Loo
 
 MAX_ATTEMPT = 2**31 - 1
 _MAX_MESSAGE_CHARACTERS = 1_000
-# What `install` plans has every relation that the log has before it: whoever relates its application waits. And whoever
-# was elected announces its term in the application, also where it leads no more.
+# The plan of `install` contains every relation that the log has before it, so a transaction that relates the
+# application waits. A unit that was elected announces its term in the application, even if it no longer leads.
 _APPLICATION_KINDS = frozenset({EventKind.INSTALL, EventKind.LEADER_ELECTED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What a call is about, and who makes it."""
+    """The attempt that a call is about, and the caller."""
 
     event_id: str
     attempt: int
@@ -48,7 +48,7 @@ _End: TypeAlias = Callable[[Turn, Transaction, Looked, EventRow], Awaitable[Refu
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Call:
-    """What is to be done to an attempt."""
+    """What a call does to an attempt."""
 
     asked: _Attempt
     end: _End
@@ -57,10 +57,11 @@ class _Call:
 
 
 class Committing:
-    """Ends attempts. Both calls return what NextEvent would say.
+    """Ends attempts.
 
-    Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost` for an attempt that is not the current one or
-    that somebody else holds, and `errors.IllegalTransition` for one that has ended otherwise.
+    Both calls return what NextEvent would return. They raise `errors.InvalidField`, `errors.NotFound`,
+    `errors.LeaseLost` for an attempt that is not the current one or that another lease holds, and
+    `errors.IllegalTransition` for one that has ended in another way.
     """
 
     def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
@@ -72,9 +73,11 @@ class Committing:
     async def commit(
         self, event_id: str, attempt: int, given: Effects, *, lease_token: int, is_last: bool = False, actor: str
     ) -> Next:
-        """End an event that was heard. Raises `errors.CommitRefused` where it may not have its effects: it has failed.
+        """End an event with success.
 
-        Raises `errors.NotLeader` where it writes what only a leader may, and the term of its grant is over: it is lost.
+        Raises `errors.CommitRefused` if its effects are not allowed; the event has failed then. Raises
+        `errors.NotLeader` if it writes what only a leader may write and the term of its grant is over; the attempt is
+        lost then.
         """
         asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_last))
 
@@ -95,9 +98,10 @@ class Committing:
         lease_token: int,
         actor: str,
     ) -> Next:
-        """End an attempt without success. One that is lost is made again at once, for the first time in a row.
+        """End an attempt without success.
 
-        One that is handed back is made again by whoever is next, as often as that comes.
+        A lost attempt is repeated at once, the first time in a row. An attempt that is handed back is repeated by the
+        next agent, any number of times.
         """
         asked = _parse(_Attempt(event_id, attempt, lease_token, grants=not is_handed_back))
         message = " ".join(message.replace("\0", "").split())[:_MAX_MESSAGE_CHARACTERS] or "it has failed"
@@ -117,7 +121,8 @@ class Committing:
     ) -> Refusal | None:
         loaded, event = looked.loaded, flight.event
         if await effects.has_led(transaction, loaded, given):
-            # It has led when it wrote that, and does not any more: so it is to be heard again, as what it is now.
+            # The unit led when it wrote this, and no longer does. The event is repeated, and sees the unit as a
+            # follower.
             await turn.give_up(flight)
             return Refusal(effects.not_leader(loaded))
         ground = effects.ground_of(looked, event, charm=event.seen.charm, ordinal=flight.ordinal, term=given.term)
@@ -135,7 +140,7 @@ class Committing:
 
     async def _once(self, call: _Call, *, actor: str) -> Next:
         turns: list[Turn] = []
-        # Without a lock: what is looked at never changes, but for who leads, which is looked at again.
+        # Read without a lock: these values never change, except for the leader, which is checked again later.
         event = await hold.find_event(self._database.fetch, call.asked.event_id)
         if event is None:
             raise errors.NotFound("UNIT_EVENT", call.asked.event_id)
@@ -156,13 +161,13 @@ class Committing:
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
         if isinstance(ended, Refusal):
-            # Raised only here, since what was written is to stay.
+            # Raised only here, outside of the transaction, so that what was written stays.
             raise ended.error
         return ended
 
 
 async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundEvent) -> Looked:
-    """Lock all that the end of an attempt may change, in the order in which all do, and look at its unit."""
+    """Lock all rows that the end of an attempt may change, in the global order, and look at the unit."""
     found = event.unit
     locks_application = found.leads or call.locks_application or event.kind in _APPLICATION_KINDS
     if locks_application and not await delivery.lock_application(transaction, found.application_id):
@@ -180,7 +185,7 @@ async def _lock(transaction: Transaction, turn: Turn, call: _Call, event: FoundE
 
 
 async def _flight(transaction: Transaction, call: _Call, loaded: Loaded) -> EventRow | None:
-    """Return the attempt if it is still to be ended, None where it was ended in the same way already."""
+    """Return the attempt if it has to be ended, or None if it was ended in the same way before."""
     asked, flight = call.asked, loaded.in_flight
     if flight is not None and flight.id == asked.event_id:
         if flight.attempt != asked.attempt:

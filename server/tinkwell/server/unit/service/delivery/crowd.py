@@ -1,7 +1,8 @@
-"""Has calls that lock one row, such as those of a thousand units that enter one relation, wait for one another here.
+"""Makes calls that would lock the same row wait for each other in this process.
 
-In the database each would wait in a transaction, with a session of the pool that all requests share, and who wants
-something else would wait for that. Who may write is decided by the row's lock alone: other servers have calls as well.
+A thousand units may enter one relation at once. In the database each of them would wait in a transaction, with a
+session of the pool that all requests share, and other requests would have to wait, too. The row's lock alone decides
+who may write, because other servers have calls as well.
 """
 
 import asyncio
@@ -12,14 +13,14 @@ from tinkwell.server.unit.store.agent.hold import FoundEvent
 
 
 class Crowd:
-    """Calls by what they lock, beside their own unit, at the end of an event."""
+    """The locks of this process, by the rows that the ends of events lock besides their own unit."""
 
     def __init__(self) -> None:
-        # A lock is there as long as somebody holds it or waits for it.
+        # An entry exists as long as a call holds its lock or waits for it.
         self._locks: weakref.WeakValueDictionary[tuple[str, ...], asyncio.Lock] = weakref.WeakValueDictionary()
 
     def turn(self, event: FoundEvent) -> asyncio.Lock:
-        """Return what is to be held while an event is ended; the same one for all who would wait for each other."""
+        """Return the lock to hold while an event is ended. Events that would wait for each other have the same lock."""
         key = _key(event)
         lock = self._locks.get(key)
         if lock is None:

@@ -1,7 +1,7 @@
-"""What an event leaves, checked once more by the server, and then written.
+"""Checks the effects of an event, and writes them.
 
-A handler's own side has refused most of what is refused here. What is refused nonetheless fails the event, so that all
-wrong effects are named at once.
+The agent's library has refused most wrong effects already. If an effect is wrong nevertheless, the event fails, and the
+error names all wrong effects at once.
 """
 
 import dataclasses
@@ -32,15 +32,16 @@ _MAX_HANDLER_BYTES = 1_000
 _MAX_NOTICE_BYTES = 16 * 1024
 _MAX_PORTS = 1_000
 _HIGHEST_PORT = 65_535
-# They are the last that a unit hears, or would be heard when nothing is left to do for them.
+# These events are the last that a unit receives, or would be retried when nothing is left to do for them.
 _NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE, EventKind.SECRET_ROTATE, EventKind.SECRET_EXPIRED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What effects are judged by: what was seen of the unit under its lock, beside its own.
+    """What effects are checked against: the unit as it was read under its lock.
 
-    `event` is None for a task, and `charm` what it runs on. `leads`: it leads its application in the term of its grant.
+    `event` is None for a task. `charm` is the digest of the charm that runs. `leads`: the unit leads its application in
+    the term of its grant.
     """
 
     unit_id: str
@@ -56,10 +57,10 @@ class Ground:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Done:
-    """What was written: the bags that say something else now, and how many notices came and went.
+    """The result of a write: the changed bags, and how many notices were added and removed.
 
-    `changes_own`: anything at all of what is the unit's own. `changes_view`: it has new storages, or what is seen of
-    its secrets is another. `renewed` are revisions of secrets whose expiry is to be told again, by the ids of these.
+    `changes_own`: something of the unit's own has changed. `changes_view`: the unit has new storages, or its view of
+    its secrets has changed. `renewed` are revisions by secret id whose expiry has to be reported again.
     """
 
     written: Written
@@ -71,7 +72,7 @@ class Done:
 
 
 class Refused(Exception):
-    """An event may not have these effects; the error names each one."""
+    """The effects of an event are refused. The error names each wrong effect."""
 
     def __init__(self, error: errors.InvalidField | errors.SecretsDisabled) -> None:
         self.error = error
@@ -79,19 +80,19 @@ class Refused(Exception):
 
     @property
     def for_caller(self) -> errors.TinkwellError:
-        """What the agent is told."""
+        """Return the error for the agent."""
         return (
             errors.CommitRefused(self.error.violations) if isinstance(self.error, errors.InvalidField) else self.error
         )
 
 
 def writes_application(given: Effects) -> bool:
-    """Whether effects edit a bag or a secret of an application, which the leader alone may."""
+    """Whether effects change a bag or a secret of the application, which only the leader may do."""
     return any(edit.owner is Owner.APPLICATION for edit in given.bags) or writes_secrets(given)
 
 
 async def has_led(transaction: Transaction, loaded: Loaded, given: Effects) -> bool:
-    """Whether what only a leader may write was written in a term that is over. The application is locked then."""
+    """Whether the effects write what only a leader may write, in a term that is over. The application is locked."""
     if not (writes_application(given) and given.term):
         return False
     leads = loaded.view.leads and loaded.view.term == given.term
@@ -99,13 +100,13 @@ async def has_led(transaction: Transaction, loaded: Loaded, given: Effects) -> b
 
 
 def not_leader(loaded: Loaded) -> errors.NotLeader:
-    """Say that a unit does not lead its application any more, and who does."""
+    """Return the error for a unit that no longer leads its application. It names the leader."""
     view = loaded.view
     return errors.NotLeader(view.unit, leader="" if view.leads else view.leader)
 
 
 def ground_of(looked: Looked, event: UnitEvent | None, *, charm: str, ordinal: int, term: int) -> Ground:
-    """Return what the effects of an event, or of a task, are judged by, which has led in a term, 0 for none."""
+    """Return the ground for the effects of an event or a task. `term` is that of its grant, 0 without the lead."""
     loaded = looked.loaded
     return Ground(
         unit_id=loaded.unit.id,
@@ -121,7 +122,7 @@ def ground_of(looked: Looked, event: UnitEvent | None, *, charm: str, ordinal: i
 
 
 async def write(transaction: Transaction, ground: Ground, given: Effects, sealing: SecretService) -> Done:
-    """Write what an event or a task leaves; raises `Refused`, after which nothing may be committed of it."""
+    """Write the effects of an event or a task. Raises `Refused`; the transaction must not be committed then."""
     checks = check.Checks()
     bags = _bags(checks, ground, given)
     state = _state(checks, ground, given)
@@ -171,7 +172,7 @@ _Edited = dict[tuple[int, str], tuple[Mapping[str, str], dict[str, str]]]
 
 
 def _bags(checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
-    """Return each bag that is edited, as it is and as it will be."""
+    """Return each edited bag, before and after."""
     owners = {Owner.UNIT: ground.view.unit, Owner.APPLICATION: ground.view.application}
     edited: _Edited = {}
     for index, edit in enumerate(given.bags):
@@ -194,7 +195,7 @@ def _bags(checks: check.Checks, ground: Ground, given: Effects) -> _Edited:
 def _check_own_bags(checks: check.Checks, ground: Ground, edited: _Edited) -> None:
     own = {key: each.data for key, each in ground.own.bags.items()} | {key: new for key, (_, new) in edited.items()}
     size = sum(_bytes(key) + _bytes(value) for data in own.values() for key, value in data.items())
-    # Whoever is over it may still take something away.
+    # A unit over the limit may still remove data.
     if size > limit.OWN_BAGS_BYTES and any(_has_more(old, new) for old, new in edited.values()):
         checks.refuse(
             "effects.bags",
@@ -224,7 +225,7 @@ def _may_edit(checks: check.Checks, field: str, ground: Ground, edit: BagEdit) -
 
 
 def _state(checks: check.Checks, ground: Ground, given: Effects) -> Mapping[str, str] | None:
-    """Return the state as it will be, None where it stays."""
+    """Return the state after the effects, or None if it stays unchanged."""
     if not given.state:
         return None
     state = dict(ground.own.state)
@@ -249,7 +250,7 @@ def _apply(
 
 
 def _check_size(checks: check.Checks, field: str, data: Mapping[str, str], *, most_bytes: int) -> None:
-    # As it is stored, where quotation marks and control characters take more than they are.
+    # The size is that of the stored JSON text, in which quotation marks and control characters are escaped.
     size = len(json.dumps(dict(data), ensure_ascii=False).encode(errors="surrogatepass"))
     if size > most_bytes:
         checks.refuse(field, f"there would be {size:,} bytes of JSON in all; at most {most_bytes:,} may be")

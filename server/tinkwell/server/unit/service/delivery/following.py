@@ -1,4 +1,4 @@
-"""What is answered when something of a unit has ended: what NextEvent would say, or why it was refused."""
+"""The answer to a call that ends an event or a task: what NextEvent would return, or the reason for a refusal."""
 
 import dataclasses
 
@@ -7,22 +7,22 @@ from tinkwell.server.unit.service.delivery.record import Next, NoEvent, Why
 from tinkwell.server.unit.service.delivery.turn import Agent, AwaitsLeader, Turn
 from tinkwell.server.unit.store.agent.hold import Held
 
-# There is no election in the transaction of a commit: NextEvent holds it, and looks for what has not been looked for.
+# A commit's transaction holds no election. NextEvent does, and also looks for what this transaction has not looked for.
 _ASK = NoEvent(Why.NOTHING_DUE, 0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Refusal:
-    """What the caller is to be told, although something was written."""
+    """An error for the caller of a transaction that is committed nevertheless."""
 
     error: errors.TinkwellError
 
 
 async def following(turn: Turn, held: Held, *, lease_token: int, grants: bool) -> Next:
-    """Grant what comes next if that is wanted, and to somebody who is alive and serves the unit."""
+    """Grant the next event if the caller wants it, its lease is alive, and it serves the unit."""
     is_alive = held.own is not None and held.own.is_live
     if not (grants and is_alive and held.is_served and held.serving is not None):
-        # Nobody has looked for what is due.
+        # This call has not looked for a due event.
         return _ASK if grants else NoEvent(Why.NOTHING_DUE)
     try:
         found = await turn.next(Agent(lease_token, held.serving), elects=True)

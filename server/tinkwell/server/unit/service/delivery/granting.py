@@ -1,4 +1,4 @@
-"""NextEvent: who holds a unit is granted its next event, or told why there is none."""
+"""Implements NextEvent: grants the next event of a unit to its holder, or says why there is none."""
 
 from tinkwell.core import errors
 from tinkwell.core.value import parse
@@ -14,7 +14,7 @@ from tinkwell.server.unit.store.delivery import LookAgain
 
 
 class _LacksLeader(Exception):
-    """Nobody leads the unit's application, whatever its next event is."""
+    """The unit's application has no leader, which its next event may need."""
 
     def __init__(self, application_id: str) -> None:
         self.application_id = application_id
@@ -30,10 +30,10 @@ class Granting:
         self._reaping = reaping
 
     async def next_event(self, unit_id: str, lease_token: int, *, actor: str) -> Next:
-        """Grant a unit's next event under a lease, or again the one that runs under it; or say why there is none.
+        """Grant a unit's next event under a lease, or the one that runs under it again; or say why there is none.
 
-        Raises `errors.InvalidField`, `errors.LeaseLost`, `errors.LeaseHeld` while somebody alive holds the unit, and
-        `errors.IllegalTransition` for an agent that has not said that it serves the unit.
+        Raises `errors.InvalidField`, `errors.LeaseLost`, `errors.LeaseHeld` while another live lease holds the unit,
+        and `errors.IllegalTransition` for an agent that has not declared that it serves the unit.
         """
         unit_id = parse.parse_uuid("unit_id", unit_id)
         fence.parse_token(lease_token)
@@ -45,7 +45,7 @@ class Granting:
                 await self._elections.hold(lacks.application_id, actor=actor)
                 looks = False
             except AwaitsLeader as awaits:
-                # If nobody can be elected, its setup goes on without the step.
+                # If no unit can be elected, the setup continues without this step.
                 elects = await self._elections.hold(awaits.application_id, actor=actor)
             except LookAgain:
                 continue
@@ -58,7 +58,7 @@ class Granting:
             nonlocal turn
             transaction.changed = False
             turn = Turn(transaction, unit_id, lease_token=lease_token)
-            # Without a lock: who leads is looked at again.
+            # Read without a lock: the leader is checked again after the lock.
             found = await hold.find(transaction.fetch, unit_id)
             if found is None:
                 await _check_lease(transaction, lease_token)
@@ -71,7 +71,7 @@ class Granting:
             try:
                 return await turn.next(agent, elects=elects)
             except AwaitsLeader as awaits:
-                # Raised only outside, since the hold is to stay: whom nobody holds cannot be elected.
+                # Raised only outside, because the hold must stay: a unit that no agent holds cannot be elected.
                 return awaits
 
         answered = (await self._database.write(work, actor=actor)).value
@@ -89,9 +89,9 @@ async def _check_lease(transaction: Transaction, lease_token: int) -> None:
 
 
 async def _take(transaction: Transaction, turn: Turn, lease_token: int, found: hold.FoundUnit) -> Agent | None:
-    """Lock a unit, after its application if it leads, and hold it under the caller's lease; None where it is gone.
+    """Lock a unit, after its application if it leads, and hold it under the caller's lease. Return None if it is gone.
 
-    Raises what `Granting.next_event` does, and `LookAgain` where it began to lead meanwhile.
+    Raises what `Granting.next_event` raises, and `LookAgain` if the unit has become the leader in the meantime.
     """
     if found.leads and not await delivery.lock_application(transaction, found.application_id):
         return None

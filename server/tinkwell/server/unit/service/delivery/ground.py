@@ -1,4 +1,4 @@
-"""What has made an event due, and who has asked for that, as the event's row says it."""
+"""The cause and the actor of an event, as the event's row records them."""
 
 import json
 
@@ -10,7 +10,7 @@ from tinkwell.server.unit.store.delivery import Loaded
 
 
 def actor_of(event: UnitEvent, ground: Ground | None, loaded: Loaded, remote_actor: str) -> str:
-    """Return who has asked for what an event of the teardown tells; `remote_actor` for the remote unit's removal."""
+    """Return who has requested what an event of a teardown reports: `remote_actor` for a remote unit's removal."""
     if ground is None:
         return ""
     if ground.leaving is Leaving.SELF:
@@ -19,7 +19,7 @@ def actor_of(event: UnitEvent, ground: Ground | None, loaded: Loaded, remote_act
 
 
 def cause_of(event: UnitEvent, loaded: Loaded, actor: str) -> str:
-    """Return what has made an event due, as a JSON object."""
+    """Return the cause of an event as a JSON object."""
     found = explanation.cause(
         event,
         unit=loaded.view.unit,

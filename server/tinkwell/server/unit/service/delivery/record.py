@@ -1,4 +1,4 @@
-"""What agents are answered: an event to run with what its unit may know, or why there is none."""
+"""The answers to agents: an event to run with all that its unit may know, or the reason why there is none."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Why(StrEnum):
-    """Why a unit is granted nothing."""
+    """The reason why a unit is granted nothing."""
 
     NOTHING_DUE = "NOTHING_DUE"
     IN_ERROR = "IN_ERROR"
@@ -40,7 +40,7 @@ class Why(StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NoEvent:
-    """Nothing is granted. `due_in_seconds` is when to ask again at the latest, None where only a wake tells."""
+    """No event is granted. `due_in_seconds` is the latest time to ask again; None means to wait for a wake."""
 
     why: Why
     due_in_seconds: float | None = None
@@ -48,9 +48,9 @@ class NoEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedEvent:
-    """An event that runs, and its place among those of its unit.
+    """An event to run, and its ordinal among the events of its unit.
 
-    `remote` is the bag that it tells of; None where there is none, or it did not come with the grant.
+    `remote` is the bag that the event is about; it is None if there is none, or if it was not sent with the grant.
     """
 
     id: str
@@ -66,7 +66,7 @@ class GrantedEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRelation:
-    """A relation that a unit is in. `own_application` is None where the unit may not read it."""
+    """A relation that a unit is in. `own_application` is None if the unit may not read it."""
 
     number: int
     endpoint: str
@@ -81,10 +81,10 @@ class OwnRelation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """An event to run within `timeout_seconds`, or a task, with all that its unit may know without asking.
+    """An event to run within `timeout_seconds`, or a task, with all that its unit may know without further calls.
 
-    `charm` is the digest of what has to run it, and `config` a JSON object as text. `leads_seconds` is for how long the
-    unit leads at least, 0 where it does not.
+    `charm` is the digest of the charm to run, and `config` a JSON object as text. `leads_seconds` is the time for which
+    the unit leads at least, 0 if it does not lead.
     """
 
     granted: GrantedEvent | None

@@ -1,7 +1,6 @@
-"""What a turn has seen of its unit once it has committed an event: the same, but for what the commit itself changes.
+"""What a turn knows of its unit after it has committed an event: what it read before, with the changes of the commit.
 
-Others may have changed more meanwhile. They do so in transactions of their own, after which the unit is named to its
-agent.
+Other transactions may have changed more in the meantime. After them the unit is named to its agent.
 """
 
 import dataclasses
@@ -13,19 +12,19 @@ from tinkwell.core.unit.unit_event import UnitEvent
 from tinkwell.core.unit.view import View
 from tinkwell.server.unit.store.delivery import Loaded
 
-# With these `update-status` is due at another time.
+# These events set the next time of `update-status`.
 TICKS = frozenset({EventKind.START, EventKind.UPDATE_STATUS})
-# Seen are the relations and storages of the charm that it was told of last, which is another one after this.
+# The unit sees the relations and storages of the charm that it was last told of, and this event changes that charm.
 _OTHER_CHARM = EventKind.UPGRADE_CHARM
 
 
 def stays(event: UnitEvent, view: View) -> bool:
-    """Whether the commit of an event changes nothing that is seen of its unit, but what it has been told and writes."""
+    """Whether the commit of an event changes nothing of a unit's view, except what it was told and has written."""
     return event.kind not in TICKS and event.kind is not _OTHER_CHARM and not change.committed(event, view)
 
 
 def after(loaded: Loaded, ledger: Ledger, written: Written) -> Loaded:
-    """Return what is seen after a commit that left a ledger, and wrote bags: each of them is one version on."""
+    """Return what a commit leaves, given the new ledger and the written bags. Each written bag is one version on."""
     relations = dict(loaded.view.relations)
     for number in written.own & relations.keys():
         relation = relations[number]

@@ -1,4 +1,4 @@
-"""Storage that a unit asks for while it runs, beyond that which it was born with."""
+"""Storage that a unit requests while it runs, in addition to its initial storage."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ async def check_room(
     digest: str,
     requests: Sequence[StorageRequest],
 ) -> None:
-    """Refuse storage that the charm with this digest does not declare, or not so many instances of."""
+    """Refuse storage that the charm with this digest does not declare, or more instances than it allows."""
     found = await charm.find(transaction.fetch, digest) if requests else None
     declared = found.manifest.storages if found is not None else {}
     asked: dict[str, int] = {}
@@ -38,7 +38,7 @@ async def check_room(
 async def write(
     transaction: Transaction, unit_id: str, namespace_name: str, requests: Sequence[StorageRequest]
 ) -> None:
-    """Allot new instances to a unit, for which there is room. The namespace is the last that is locked."""
+    """Allot new instances to a unit. The caller has checked that there is room. The namespace is locked last."""
     kinds = [request.storage for request in requests for _ in range(request.count)]
     if kinds:
         first = await namespace.take_storages(transaction, namespace_name, len(kinds))

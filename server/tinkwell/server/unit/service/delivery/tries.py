@@ -1,4 +1,4 @@
-"""What is done once more where it has looked at what changed before it was locked."""
+"""Repeats work whose first look at the database was out of date when it had the lock."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -8,12 +8,12 @@ from tinkwell.server.unit.store.delivery import LookAgain
 
 T = TypeVar("T")
 
-# Each time somebody else has done something, so that so many in a row hardly come.
+# Each repetition is due to another transaction, so this many in a row are rare.
 TRIES = 8
 
 
 async def in_tries(work: Callable[[], Awaitable[T]]) -> T:
-    """Call until it need not look again. Raises `errors.LostRace` after so many tries."""
+    """Call `work` until it does not raise `LookAgain`. Raises `errors.LostRace` after TRIES calls."""
     for _ in range(TRIES):
         try:
             return await work()
@@ -23,5 +23,5 @@ async def in_tries(work: Callable[[], Awaitable[T]]) -> T:
 
 
 def lost_race() -> errors.LostRace:
-    """Say that it was tried often enough."""
+    """Return the error for work that was repeated too often."""
     return errors.LostRace("the unit, or what it is related to, changes all the time; try again")

@@ -1,7 +1,7 @@
-"""What is done to one unit in one transaction, under its lock: events are granted, tried again, left out, ended.
+"""The changes of one unit in one transaction, under its lock: events are granted, retried, skipped and ended.
 
-A turn looks at the unit by one statement, and once more when it has changed what it has seen: what one event changes
-decides on the next one. Most commits change nothing of that but bags of the unit's own, and what it has been told.
+A turn reads the unit by one statement, and reads it again after a change of what it has read, because one event may
+decide on the next one. Most commits change only the unit's own bags and what it was told, and need no second read.
 """
 
 import dataclasses
@@ -30,24 +30,24 @@ from tinkwell.server.unit.store.secret.own import OwnSecret
 from tinkwell.server.unit.store.task import running as tasks
 from tinkwell.server.unit.store.task.row import Task
 
-# What holds a machine may end without an event.
+# The attempt that holds a machine may end without an event.
 _HELD_SECONDS = 10.0
-# Their handlers read the bag that the event tells of, which comes with it, lest each asks for that by a call.
+# The handlers of these events read the event's bag, so the grant contains it, which saves a call.
 _READ = frozenset({EventKind.RELATION_JOINED, EventKind.RELATION_CHANGED})
-# These may leave something that nothing needs any more.
+# After these events there may be rows that nothing needs.
 _REAPED_AFTER = frozenset({EventKind.RELATION_DEPARTED, EventKind.RELATION_BROKEN, EventKind.REMOVE})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Agent:
-    """Who asks: the token, and what is served under its lease."""
+    """The caller: its token, and what it serves under its lease."""
 
     token: int
     serving: Serving
 
 
 class AwaitsLeader(Exception):
-    """The next step of the unit's setup asks who leads its application, and nobody does: elect, and ask again."""
+    """The next step of the unit's setup depends on the application's leader. There is none: elect one, and retry."""
 
     def __init__(self, application_id: str) -> None:
         self.application_id = application_id
@@ -55,37 +55,40 @@ class AwaitsLeader(Exception):
 
 
 class Turn:
-    """One unit, which is locked. `reaps` is whether something may have to be reaped once the transaction has ended."""
+    """One locked unit. `reaps` says whether there may be rows to reap after the transaction."""
 
     def __init__(self, transaction: Transaction, unit_id: str, *, lease_token: int = 0) -> None:
         self._transaction = transaction
         self._unit_id = unit_id
         self._lease_token = lease_token
         self._looked: Looked | None = None
-        # Not what was seen of the unit's own, where that has been changed since.
+        # Whether the own data that was read is still current.
         self._is_own_seen = False
         self.reaps = False
 
     async def look(self) -> Looked | None:
-        """Look at the unit, for the holder of a lease, unless it was seen as it is; None if there is none."""
+        """Read the unit for the holder of a lease, unless it was read and has not changed.
+
+        Return None if there is none.
+        """
         if self._looked is None:
             self._looked = await delivery.look(self._transaction.fetch, self._unit_id, lease_token=self._lease_token)
             self._is_own_seen = self._looked is not None
         return self._looked
 
     async def load(self) -> Loaded | None:
-        """Look at what the unit's next event is decided on; None if there is no such unit."""
+        """Read what the unit's next event depends on. Return None if there is no such unit."""
         looked = await self.look()
         return looked.loaded if looked is not None else None
 
     def forget(self) -> None:
-        """Look at the unit once more when something is asked of it: it has been changed."""
+        """Read the unit again at the next look, because it has changed."""
         self._looked = None
 
     async def next(self, agent: Agent, *, elects: bool) -> Next:
         """Grant what is due, or say why nothing is.
 
-        With `elects`, raises `AwaitsLeader` where there is to be an election first. Raises `delivery.LookAgain`.
+        With `elects`, raises `AwaitsLeader` if an election has to come first. Raises `delivery.LookAgain`.
         """
         while True:
             loaded = await self.load()
@@ -103,7 +106,7 @@ class Turn:
                 return answered
 
     async def _look_at(self, loaded: Loaded, flight: EventRow, agent: Agent) -> Next | None:
-        """Deal with an event in flight; None where there is none any more."""
+        """Handle an event in flight. Return None if there is none afterwards."""
         is_running = flight.state is EventState.RUNNING
         if is_running and flight.lease_token == agent.token:
             return await self._answer(
@@ -126,7 +129,7 @@ class Turn:
         return None
 
     async def _look_at_task(self, loaded: Loaded, agent: Agent) -> Grant | None:
-        """Grant a task that runs once more, or let it be over where it was lost: it never runs twice."""
+        """Grant a running task again to its agent, or end it if it was lost: a task never runs twice."""
         task = await tasks.find(self._transaction.fetch, loaded.running_task)
         if task is not None and task.lease_token == agent.token:
             return await self._answer_task(loaded, task)
@@ -135,7 +138,7 @@ class Turn:
         return None
 
     async def _grant_task(self, loaded: Loaded, agent: Agent, *, has_error: bool = False) -> Grant | None:
-        """Grant the task that comes before all that is due, None if none does, or none that the agent can run."""
+        """Grant the task that comes before all due events, or return None if there is none that the agent can run."""
         waiting = next_task(loaded.ledger, loaded.view, has_error=has_error)
         if not waiting or not _runs_on(agent.serving, loaded.view.code):
             return None
@@ -146,7 +149,7 @@ class Turn:
         is_handed_back = flight.lease_token == delivery.HANDED_BACK
         if is_handed_back or not flight.is_lost:
             return await self._retry(loaded, flight, agent, is_lost=flight.is_lost or not is_handed_back)
-        # Whatever ends it from outside may do so each time: somebody has to look.
+        # Whatever ends these attempts from outside may do so every time, so an operator has to look.
         message = "its attempt was lost, for the second time in a row"
         return NoEvent(Why.IN_ERROR, await self.fail(loaded, flight, message=message))
 
@@ -154,7 +157,7 @@ class Turn:
         has_failed = flight.state is EventState.ERROR
         event = sight.sighted(flight.event, loaded.view, has_failed=has_failed)
         if not _runs(agent.serving, event):
-            # Whoever ran the code of the attempt that was lost may have gone for good, and what mends it be here.
+            # The agent of the lost attempt and its code may be gone for good, and the new code may be the remedy.
             event = sight.sighted(flight.event, loaded.view, has_failed=True)
         if not _runs(agent.serving, event):
             return NoEvent(Why.OTHER_CHARM)
@@ -186,11 +189,11 @@ class Turn:
         if event is not None:
             return await self._grant(loaded, event, agent)
         if view.is_dying:
-            # It was never installed, and has nothing to be told of.
+            # The unit was never installed, so it need not be told of its end.
             await self.end(loaded)
             return NoEvent(Why.GONE)
         looked = await self.look()
-        # What changes when it is due has the unit looked at once more.
+        # The unit is read again after a change of these times, so they are current.
         due = [looked.own.due_in_seconds if looked is not None else None]
         if any(each.is_owner for each in view.secrets.values()):
             due.append(await secrets.due_in_seconds(self._transaction.fetch, self._unit_id))
@@ -270,13 +273,13 @@ class Turn:
         return await own_secret.read(self._transaction.fetch, self._unit_id) if loaded.view.secrets else ()
 
     async def _own(self) -> Own:
-        """Return what is the unit's own as it is, also where the transaction has changed it."""
+        """Return the unit's own data as it is now, including changes of this transaction."""
         if self._looked is not None and self._is_own_seen:
             return self._looked.own
         return await own.read(self._transaction, self._unit_id)
 
     async def commit(self, loaded: Loaded, flight: EventRow, done: Done) -> None:
-        """End an event that was heard, whose effects are written."""
+        """End an event with success. Its effects are written already."""
         after = advance(loaded.ledger, flight.event, loaded.view, done.written)
         await delivery.end_event(
             self._transaction, flight.id, EventState.COMMITTED, deferred=done.deferred, consumed=done.consumed
@@ -289,7 +292,7 @@ class Turn:
             self._is_own_seen = not done.changes_own
 
     async def commit_task(self, loaded: Loaded, task_id: str, done: Done, *, result: str) -> None:
-        """End a task that has SUCCEEDED, whose effects are written."""
+        """End a task as SUCCEEDED. Its effects are written already."""
         self.forget()
         after = advance_task(loaded.ledger, loaded.view, done.written)
         await delivery.save(self._transaction, self._unit_id, loaded.ledger, after)
@@ -297,14 +300,14 @@ class Turn:
         await self.end_task(task_id, TaskState.SUCCEEDED, result=result)
 
     async def end_task(self, task_id: str, state: TaskState, *, result: str = "{}", message: str = "") -> None:
-        """End a task that runs."""
+        """End a running task."""
         await tasks.end(self._transaction, task_id, state, result=result, message=message)
         self.forget()
 
     async def skip(self, loaded: Loaded, flight: EventRow, *, message: str) -> None:
-        """Leave an event out, as if it had been heard, and what must follow it at once with it."""
+        """Skip an event, as if it had succeeded, and with it the events that must follow it at once."""
         if flight.event.kind is EventKind.RELATION_CREATED:
-            # Units enter a relation one after the other, and each sees who is in it.
+            # Units enter a relation one after the other, and each sees the units that are in it.
             await delivery.lock_relation(self._transaction, loaded.unit.namespace, flight.event.relation)
             self.forget()
             loaded = await self.load() or loaded
@@ -322,7 +325,7 @@ class Turn:
             await tick.clear_error(self._transaction, self._unit_id)
 
     async def withdraw(self, flight: EventRow) -> None:
-        """Take an event back whose ground is gone, as if it had never been granted."""
+        """Withdraw an event whose reason is gone, as if it had never been granted."""
         await delivery.end_event(self._transaction, flight.id, EventState.WITHDRAWN)
         await delivery.apply(self._transaction, self._unit_id, change.withdrawn(flight.event))
         self.forget()
@@ -331,7 +334,7 @@ class Turn:
             await tick.clear_error(self._transaction, self._unit_id)
 
     async def fail(self, loaded: Loaded, flight: EventRow, *, message: str) -> float | None:
-        """Put an event in error, and return in how many seconds it is tried again; None where it is not by itself."""
+        """Put an event in ERROR. Return the seconds until its retry, or None if it is not retried automatically."""
         seconds = pause.retry_seconds(flight.attempt) if loaded.settings.is_retrying else None
         await delivery.end_event(
             self._transaction, flight.id, EventState.ERROR, message=message, retry_in_seconds=seconds
@@ -341,12 +344,12 @@ class Turn:
         return seconds
 
     async def give_up(self, flight: EventRow, *, lease_token: int = 0) -> None:
-        """Let an attempt be lost, or handed back: it is under no lease any more."""
+        """Mark an attempt as lost or handed back. It is under no lease afterwards."""
         await delivery.take_over(self._transaction, flight.id, lease_token)
         self.forget()
 
     async def end(self, loaded: Loaded) -> None:
-        """Let a unit be DEAD that has nothing to be told of."""
+        """Mark a unit as DEAD that has no further events."""
         await delivery.apply(self._transaction, self._unit_id, change.ended(loaded.view))
         self.forget()
         self.reaps = True
@@ -364,7 +367,7 @@ class Turn:
 
 
 def _runs(serving: Serving, event: UnitEvent) -> bool:
-    """Whether an agent has the code on which an attempt is to run."""
+    """Whether an agent has the code that an attempt has to run on."""
     return _runs_on(serving, event.seen.charm)
 
 
@@ -373,9 +376,9 @@ def _runs_on(serving: Serving, charm: str) -> bool:
 
 
 def _may_upgrade(loaded: Loaded) -> bool:
-    """Whether `upgrade-charm` may come before what is due, which is so for all events of Operation.
+    """Whether `upgrade-charm` may come before the due event, as it may before all events of Operation.
 
-    An agent that runs the charm of today alone could never get as far otherwise, where nobody runs the former one.
+    An agent that has only the new charm could otherwise never get that far if no agent runs the former one.
     """
     ledger, view = loaded.ledger, loaded.view
     is_free = ledger.started and not ledger.plan and not ledger.queue

@@ -1,1 +1,1 @@
-"""What operators ask for."""
+"""The calls of operators about units."""

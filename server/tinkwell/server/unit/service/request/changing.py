@@ -1,4 +1,4 @@
-"""SetConfig and Refresh: another configuration or another charm, of which units hear by their events."""
+"""Implements SetConfig and Refresh: a new configuration or charm, which units learn of by their events."""
 
 from collections.abc import Mapping
 
@@ -19,14 +19,14 @@ from tinkwell.server.unit.store.request import relation, storage, unit
 
 
 class Changing:
-    """Changes what applications run, and with which configuration."""
+    """Changes the configuration and the charm of applications."""
 
     def __init__(self, database: Database, charms: Charms) -> None:
         self._database = database
         self._charms = charms
 
     async def set_config(self, namespace: str, application: str, config_text: str, *, actor: str) -> Application:
-        """Change options of an application, all or none; a null gives one its default again.
+        """Change options of an application, all or none. A null resets an option to its default.
 
         Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` while it is being removed.
         """
@@ -45,10 +45,10 @@ class Changing:
         return (await self._database.write(work, actor=actor)).value
 
     async def refresh(self, asked: Refresh, *, actor: str) -> Application:
-        """Give an application another charm; the same one changes nothing but what is configured.
+        """Give an application another charm. With the same charm, only the configuration changes.
 
-        What of the configuration the new charm cannot take has its default. Raises `errors.CharmRefused`, and what
-        `set_config` does.
+        An option that the new charm does not accept gets its default. Raises `errors.CharmRefused`, and what
+        `set_config` raises.
         """
         named = requests.parse_application(asked.namespace, asked.application)
         digest = package.parse_digest("charm", asked.charm)
@@ -73,12 +73,12 @@ class Changing:
 
 
 def read_config(text: str) -> JsonObject:
-    """Read a configuration as it is stored."""
+    """Read a stored configuration."""
     return document.parse_json_object("config", text)
 
 
 async def _check(transaction: Transaction, locked: applications.Locked, old: Manifest, new: Manifest) -> None:
-    """Refuse a charm that takes away what is in use. Raises `errors.CharmRefused`."""
+    """Refuse a charm that lacks something that is in use. Raises `errors.CharmRefused`."""
     if new.kind is CharmKind.OPS and locked.profile is not Profile.JUJU:
         sentence = "was written for Juju, and the application has the profile LITERAL; deploy it anew"
         raise errors.CharmRefused.of("charm", sentence)
@@ -90,7 +90,10 @@ async def _check(transaction: Transaction, locked: applications.Locked, old: Man
 async def _add(
     transaction: Transaction, namespace: str, locked: applications.Locked, old: Manifest, new: Manifest
 ) -> None:
-    """Make the peer relations and the storages that only the new charm has; units see them once they run on it."""
+    """Create the peer relations and storages that only the new charm has.
+
+    Units see them once they run the new charm.
+    """
     related = await relation.related(transaction, locked.id)
     peers = [endpoint.name for endpoint in new.of_role(Role.PEER) if endpoint.name not in related]
     counts: Mapping[str, int] = {

@@ -1,4 +1,4 @@
-"""Charms as they are uploaded, found and listed. A charm that is not what it should be is refused, and not stored."""
+"""Charms: uploaded, found and listed. An invalid charm is refused and not stored."""
 
 import contextlib
 import tempfile
@@ -15,32 +15,32 @@ from tinkwell.server.database.database import Database, Fetch, Transaction
 from tinkwell.server.unit.store.request import charm as store
 
 MAX_NAME_BYTES = 255
-# So much of a package that is too large is read, since a client that still writes may not learn why it was refused.
+# The bytes that are read of a package that is too large, because a client that still writes may not learn the reason.
 MAX_READ_BYTES = package.MAX_PACKED_BYTES + 64 * 1024 * 1024
-# Each may take as much of the disk as a package, and be silent for a while.
+# The number of uploads at once. Each may need as much disk space as a package, and be silent for a while.
 MAX_UPLOADS = 16
-# To read all of a package takes seconds of a processor.
+# The number of packages that are checked at once. Reading a package takes seconds of a processor.
 _CHECKS = 2
 _MEMORY_BYTES = 4 * 1024 * 1024
 _KEPT = 128
-# Some of those that nobody has used for so long are forgotten with each upload.
+# Each upload deletes some of the charms that were not used for this long.
 FORGET_SECONDS = 7 * 86_400.0
 _MAX_FORGOTTEN = 20
 
 
 class Charms:
-    """UploadCharm, GetCharm and ListCharms, and what calls need that name a charm."""
+    """Implements UploadCharm, GetCharm and ListCharms, and finds charms for other calls."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._aside = offload.Aside(_CHECKS)
         self._disk = offload.Aside(MAX_UPLOADS)
         self._uploads = 0
-        # Charms never change.
+        # A cache. Charms never change.
         self._known: OrderedDict[str, StoredCharm] = OrderedDict()
 
     async def upload(self, parts: AsyncIterator[bytes], *, actor: str) -> StoredCharm:
-        """Store a charm, whose package comes in parts; one that is there already stays as it is.
+        """Store a charm, whose package comes in parts. A charm that exists stays unchanged.
 
         Raises `errors.CharmRefused`, and `errors.LimitReached` while many others are uploaded.
         """
@@ -56,17 +56,17 @@ class Charms:
             self._uploads -= 1
 
     async def get(self, digest: str) -> StoredCharm:
-        """Return a charm; raises `errors.InvalidField` and `errors.NotFound`."""
+        """Return a charm. Raises `errors.InvalidField` and `errors.NotFound`."""
         return await self.find(package.parse_digest("digest", digest))
 
     async def use(self, digest: str) -> StoredCharm:
-        """Return the charm of a digest, which is then kept for a while. Raises `errors.NotFound`."""
+        """Return the charm with a digest, and keep it from being deleted for some time. Raises `errors.NotFound`."""
         self._known.pop(digest, None)
         await store.use(self._database.fetch, digest)
         return await self.find(digest)
 
     async def find(self, digest: str, fetch: Fetch | None = None) -> StoredCharm:
-        """Return the charm of a digest; who is in a transaction gives its `fetch`. Raises `errors.NotFound`."""
+        """Return the charm with a digest. A caller in a transaction gives its `fetch`. Raises `errors.NotFound`."""
         if (known := self._known.get(digest)) is not None:
             self._known.move_to_end(digest)
             return known
@@ -79,7 +79,7 @@ class Charms:
         return found
 
     async def list_named(self, name: str) -> AsyncGenerator[StoredCharm, None]:
-        """Yield the charms of a name, of all if it is empty."""
+        """Yield the charms with a name, or all if it is empty."""
         name = parse.parse_text("name", name, max_bytes=MAX_NAME_BYTES, allow_empty=True)
         async with (
             self._database.snapshot() as connection,

@@ -1,4 +1,4 @@
-"""Deploy and AddUnits: an application with its peer relations, and units with their places and storages."""
+"""Implements Deploy and AddUnits: applications with peer relations, and units with machines and storages."""
 
 import dataclasses
 import heapq
@@ -26,7 +26,7 @@ from tinkwell.server.unit.store.request import place, relation, storage, unit
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """The application that units are made for."""
+    """The application of the new units."""
 
     id: str
     namespace: str
@@ -35,17 +35,17 @@ class _Target:
 
 
 class Deploying:
-    """Makes applications and units."""
+    """Creates applications and units."""
 
     def __init__(self, database: Database, charms: Charms) -> None:
         self._database = database
         self._charms = charms
 
     async def deploy(self, asked: Deploy, *, actor: str) -> Application:
-        """Make an application with its units; a repeated request changes nothing.
+        """Create an application with its units. A repeated request changes nothing.
 
-        Raises `errors.InvalidField` for all that is wrong, `errors.NotFound` for the charm or a machine,
-        `errors.AlreadyExists`, and `errors.LimitReached` where its units would be too many for a peer relation.
+        Raises `errors.InvalidField` for everything that is wrong, `errors.NotFound` for the charm or a machine,
+        `errors.AlreadyExists`, and `errors.LimitReached` if it would have too many units for a peer relation.
         """
         asked = _checked(asked)
         charm = await self._charms.use(asked.charm)
@@ -80,9 +80,9 @@ class Deploying:
         return (await self._database.write(work, actor=actor)).value
 
     async def add_units(self, namespace: str, application: str, units: Units, *, actor: str) -> Sequence[Unit]:
-        """Make more units of an application; a repeated request with the same ids changes nothing.
+        """Add units to an application. A repeated request with the same ids changes nothing.
 
-        Raises what `deploy` does, and `errors.IllegalTransition` for an application that is being removed.
+        Raises what `deploy` raises, and `errors.IllegalTransition` for an application that is being removed.
         """
         named = requests.parse_application(namespace, application)
         checks = check.Checks(most=document.MAX_VIOLATIONS)
@@ -119,9 +119,9 @@ async def lock_alive(transaction: Transaction, namespace: str, name: str) -> app
 
 
 def _profile(asked: Deploy, manifest: Manifest) -> Profile:
-    """Return whose order of events an application gets.
+    """Return the profile of an application, which orders its events.
 
-    Raises `errors.InvalidField` for one that its charm cannot have.
+    Raises `errors.InvalidField` if its charm forbids it.
     """
     if manifest.kind is not CharmKind.OPS:
         return asked.profile or manifest.profile or Profile.LITERAL
@@ -132,13 +132,13 @@ def _profile(asked: Deploy, manifest: Manifest) -> Profile:
 
 
 def check_alive(locked: applications.Locked) -> None:
-    """Refuse what an application cannot have any more. Raises `errors.IllegalTransition`."""
+    """Raise `errors.IllegalTransition` for an application that is being removed."""
     if locked.life is not Life.ALIVE:
         raise errors.IllegalTransition(f"application {locked.name}", "it is being removed; wait, and deploy it anew")
 
 
 def missing(namespace: str, name: str) -> errors.NotFound:
-    """Say that there is no application of a name."""
+    """Return the error for an application that does not exist."""
     where = "" if namespace == namespaces.DEFAULT_NAMESPACE else f" of namespace {namespace}"
     return errors.NotFound("APPLICATION", f"{name}{where}")
 
@@ -151,7 +151,7 @@ async def make_peers(
     manifest: Manifest,
     endpoints: Sequence[str],
 ) -> None:
-    """Make the peer relations of some endpoints."""
+    """Create the peer relations of some endpoints."""
     if not endpoints:
         return
     first = await namespace_store.take_relations(transaction, namespace, len(endpoints))
@@ -168,7 +168,7 @@ async def make_peers(
 async def make_storages(
     transaction: Transaction, namespace: str, unit_ids: Sequence[str], counts: Mapping[str, int]
 ) -> None:
-    """Allot so many instances of each storage to each of some units."""
+    """Allot `count` instances of each storage to each of the units."""
     wanted = [(unit_id, kind) for unit_id in unit_ids for kind, count in sorted(counts.items()) for _ in range(count)]
     if wanted:
         first = await namespace_store.take_storages(transaction, namespace, len(wanted))
@@ -191,7 +191,7 @@ def _checked(asked: Deploy) -> Deploy:
 
 
 async def _repeated(transaction: Transaction, asked: Deploy) -> Application | None:
-    """Return the application that a repeated request has made. Raises `errors.AlreadyExists`."""
+    """Return the application that the first of repeated requests has created. Raises `errors.AlreadyExists`."""
     if asked.id and (former := await applications.find_by_id(transaction.fetch, asked.id)) is not None:
         if (former.namespace, former.name) != (asked.namespace, asked.name):
             raise errors.AlreadyExists("id", asked.id, taken_by=f"application {former.name}")
@@ -202,7 +202,10 @@ async def _repeated(transaction: Transaction, asked: Deploy) -> Application | No
 
 
 def _as_before(former: Sequence[Unit], ids: Sequence[str], application_id: str) -> Sequence[Unit]:
-    """Return what a repeated request has made. Raises `errors.AlreadyExists` where it was another one."""
+    """Return the units that the first of repeated requests has created.
+
+    Raises `errors.AlreadyExists` for other units.
+    """
     for found in former:
         if found.application_id != application_id or len(former) != len(ids):
             raise errors.AlreadyExists("id", found.id, taken_by=f"unit {found.name}")
@@ -212,7 +215,7 @@ def _as_before(former: Sequence[Unit], ids: Sequence[str], application_id: str) 
 async def _make_units(
     transaction: Transaction, target: _Target, units: Units, counts: Mapping[str, int]
 ) -> Sequence[str]:
-    """Make units of an application that is locked, and return their ids."""
+    """Create units of a locked application, and return their ids."""
     if not units.count:
         return []
     machines = await _machines(transaction, target, units)
@@ -235,9 +238,9 @@ async def _make_units(
 
 
 async def _machines(transaction: Transaction, target: _Target, units: Units) -> Sequence[str | None]:
-    """Return a machine for each unit: those that are named first, then where the fewest units are.
+    """Return a machine for each unit: the named machines first, then those with the fewest units.
 
-    None stands for a unit that waits until an agent comes which serves it, or that belongs to no machine.
+    None stands for a unit that waits for an agent that serves it, or that belongs to no machine.
     """
     known = await place.hold_machines(transaction, set(units.machines))
     for index, machine in enumerate(units.machines):
@@ -258,7 +261,7 @@ async def _machines(transaction: Transaction, target: _Target, units: Units) -> 
 
 
 def spread(served: Mapping[str, int], named: Sequence[str], count: int) -> Sequence[str | None]:
-    """Choose a machine for each of so many units: the one with the fewest, of several the one with the least id."""
+    """Choose a machine for each of `count` units: the one with the fewest units, and among equals the least id."""
     taken = dict(served)
     for machine in named:
         if machine in taken:

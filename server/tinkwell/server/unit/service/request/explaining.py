@@ -1,4 +1,4 @@
-"""Explain: what a unit does, waits for or failed in, what has caused that, and what comes behind it."""
+"""Implements Explain: what a unit does, waits for or failed in, the causes of that, and the events that follow."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _MAX_BEHIND = 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cause:
-    """What has made something due, as a sentence, and the revision that tells of it; 0 where that is not known."""
+    """A cause as a sentence, and the revision of its event in the log, 0 if that is not known."""
 
     sentence: str
     revision: int = 0
@@ -31,7 +31,7 @@ class Cause:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a unit is as it is. `behind` has the names of the events that are due after the one in flight."""
+    """Why a unit is in its state. `behind` has the names of the events that are due after the one in flight."""
 
     unit: Unit
     sentence: str
@@ -68,7 +68,7 @@ class Explaining:
 
 
 def _behind(loaded: Loaded) -> Sequence[str]:
-    """Return the names of what is due once the event in flight has been committed."""
+    """Return the names of the events that are due after the commit of the event in flight."""
     if loaded.view.life is Life.DEAD:
         return ()
     ledger, flight = loaded.ledger, loaded.in_flight
@@ -78,7 +78,7 @@ def _behind(loaded: Loaded) -> Sequence[str]:
 
 
 def _say(found: Unit, loaded: Loaded, behind: Sequence[str], *, has_agent: bool) -> tuple[str, str]:
-    """Return a sentence on what a unit does, and what may be done about it."""
+    """Return a sentence on what a unit does, and a sentence on what an operator can do."""
     if found.life is Life.DEAD:
         return f"{found.name} is gone", ""
     if found.event is not None and found.event.state is EventState.ERROR:
@@ -108,7 +108,7 @@ def _say_failed(found: Unit, event: Event, loaded: Loaded) -> tuple[str, str]:
 
 
 def _say_waiting(found: Unit, loaded: Loaded) -> tuple[str, str] | None:
-    """Say why a unit gets no events; None where nothing keeps it from them."""
+    """Return the reason why a unit gets no events, or None if nothing prevents them."""
     if loaded.view.is_held:
         return f"{found.name} waits: a workflow has its machine, {found.machine}", "wait until the workflow has ended"
     hindered = explanation.hindrance(
@@ -129,7 +129,7 @@ def _title(event: Event) -> str:
 
 
 async def _causes(fetch: Fetch, found: Unit) -> Sequence[Cause]:
-    """Follow the causes of the event in flight through what the log tells of others' commits."""
+    """Follow the causes of the event in flight through the events of the log."""
     assert found.event is not None
     causes: list[Cause] = []
     if found.event.reason:
@@ -160,7 +160,7 @@ def _removal(event: Event) -> Cause:
 async def _follow(
     fetch: Fetch, namespace: str, told: Mapping[str, Any], endpoint: str
 ) -> tuple[Cause | None, Mapping[str, Any] | None]:
-    """Return what a cause says, and the cause of that in turn."""
+    """Return one cause, and the cause of that cause."""
     match told:
         case {"type": "RELATION", "id": number, "owner": str() as owner, "version": int() as version} if owner:
             return await _follow_bag(fetch, namespace, int(number), owner, version)
@@ -207,7 +207,7 @@ async def _follow_application(fetch: Fetch, application_id: str, version: int, k
         if elected is None:
             return None
         if not elected.data["leader"]:
-            # A setup goes on with what was announced before it, which may be nothing.
+            # A setup continues with what was announced before it, which may be nothing.
             return Cause(f"no leader of {elected.data['name']} had been announced yet", elected.revision)
         return Cause(f"{elected.data['leader']} leads {elected.data['name']}, in term {version}", elected.revision)
     changed = await store.find_application(fetch, application_id, "config_version", version)

@@ -1,4 +1,4 @@
-"""SetNamespace, GetNamespace and ListNamespaces."""
+"""Implements SetNamespace, GetNamespace and ListNamespaces."""
 
 import contextlib
 from collections.abc import AsyncGenerator
@@ -16,7 +16,7 @@ MAX_EVENT_TIMEOUT_SECONDS = 86_400
 
 
 class Namespaces:
-    """Settings of namespaces."""
+    """Changes and reads the settings of namespaces."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,7 +30,7 @@ class Namespaces:
         is_retrying: bool | None,
         actor: str,
     ) -> Namespace:
-        """Change the settings that are not None, and make the namespace if it is not there.
+        """Change the settings that are not None, and create the namespace if it does not exist.
 
         Raises `errors.InvalidField`.
         """

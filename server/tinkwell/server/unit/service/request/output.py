@@ -1,4 +1,4 @@
-"""What units have logged: the newest lines first where these are asked for, and then as they come."""
+"""The logs of units: the newest stored lines first, if requested, and then new lines as they arrive."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,7 @@ from tinkwell.server.unit.store.request import event as events
 from tinkwell.server.unit.store.request import unit
 from tinkwell.server.workflow.service import follower
 
-# A line may have 128 KiB, so that a page takes 4 MiB at most.
+# A line has at most 128 KiB, so a page takes at most 4 MiB.
 _PAGE = 32
 
 
@@ -27,28 +27,28 @@ class _Page:
 
 
 class UnitLogs:
-    """Logs."""
+    """Streams the logs of units."""
 
     def __init__(self, database: Database, *, poll_seconds: float = follower.POLL_SECONDS) -> None:
         self._database = database
         self._followers = follower.Followers(poll_seconds=poll_seconds, page=_PAGE)
 
     def close(self) -> None:
-        """End every watcher that waits for more; it may go on at another server."""
+        """End all watchers that wait for more lines. Their clients may go on at another server."""
         self._followers.close()
 
     @property
     def watcher_count(self) -> int:
-        """The number of watchers at this moment."""
+        """The number of watchers now."""
         return self._followers.count
 
     async def watch(
         self, namespace: str, name: str, *, follow: bool, newest: int
     ) -> AsyncGenerator[Sequence[LogLine], None]:
-        """Yield the lines of a unit, or of all units that an application has by then, in batches.
+        """Yield the lines of a unit, or of all units that an application has at the start, in batches.
 
-        `newest` is how many of those come that are there already, 0 for all. With `follow`, go on until the unit or the
-        application is gone. Raises `errors.InvalidField`, `errors.NotFound`, and what `Followers.watch` does.
+        `newest` is the number of stored lines to begin with, 0 for all. With `follow`, go on until the unit or the
+        application is gone. Raises `errors.InvalidField`, `errors.NotFound`, and the errors of `Followers.watch`.
         """
         parse.parse_int_range("limit", newest, low=0, high=requests.MAX_LINES)
         namespace = namespaces.parse_namespace("namespace", namespace)

@@ -1,4 +1,4 @@
-"""What is read of applications: found, listed, and what units were told, have deferred and logged."""
+"""Reads applications and all that belongs to them, and the events, deferred notices and logs of units."""
 
 import contextlib
 import dataclasses
@@ -30,7 +30,10 @@ R = TypeVar("R")
 
 
 class Reading:
-    """Finds and lists. What takes names raises `errors.InvalidField`, and `errors.NotFound` where there is nothing."""
+    """Finds and lists.
+
+    Methods that take names raise `errors.InvalidField`, and `errors.NotFound` if there is nothing.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -60,7 +63,7 @@ class Reading:
         return found
 
     async def relation(self, namespace: str, number: int, *, with_bags: bool) -> Relation:
-        """Return a relation, with what is said in it where that is asked for."""
+        """Return a relation, with its bags if `with_bags`."""
         namespace = namespaces.parse_namespace("namespace", namespace)
         parse.parse_int_range("number", number, low=1, high=2**63 - 1)
         found = await relation.find(self._database.fetch, namespace, number)
@@ -71,7 +74,7 @@ class Reading:
         return dataclasses.replace(found, bags=await relation.list_bags(self._database.fetch, found.id))
 
     async def list_applications(self, namespace: str) -> AsyncGenerator[Application, None]:
-        """Yield the applications of a namespace, of all if it is empty, by namespace and name."""
+        """Yield the applications of a namespace, or of all if it is empty, by namespace and name."""
         namespace, _ = _filters(namespace, "")
         async with contextlib.aclosing(
             self._snapshot(lambda connection: applications.list_all(connection, namespace))
@@ -82,14 +85,14 @@ class Reading:
     async def list_units(
         self, namespace: str, application: str, *, with_settled: bool = False
     ) -> AsyncGenerator[Unit, None]:
-        """Yield units by namespace, application and number; `with_settled` looks for what is due to each."""
+        """Yield units by namespace, application and number. With `with_settled`, check each for due events."""
         where = _filters(namespace, application)
         async with contextlib.aclosing(self._snapshot(lambda connection: unit.list_all(connection, *where))) as found:
             async for each in found:
                 yield dataclasses.replace(each, is_settled=await self._is_settled(each)) if with_settled else each
 
     async def list_relations(self, namespace: str, application: str) -> AsyncGenerator[Relation, None]:
-        """Yield relations by namespace and number, without what is said in them."""
+        """Yield relations by namespace and number, without their bags."""
         where = _filters(namespace, application)
         async with contextlib.aclosing(
             self._snapshot(lambda connection: relation.list_all(connection, *where))
@@ -109,7 +112,7 @@ class Reading:
     async def list_events(
         self, namespace: str, name: str, *, kinds: Sequence[str], count: int
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of a unit, newest first, of some kinds or all; at most so many, where that is not 0."""
+        """Yield the events of a unit, newest first, of some kinds or all; at most `limit`, 0 for all."""
         wanted = _parse_kinds(kinds)
         most = parse.parse_int_range("limit", count, low=0, high=2**31 - 1) or 2**31 - 1
         found = await self._unit(namespace, name)
@@ -120,7 +123,7 @@ class Reading:
                 yield each
 
     async def list_deferred(self, namespace: str, name: str) -> Sequence[Notice]:
-        """Return what a unit's charm has deferred, in the order in which that is tried again."""
+        """Return the notices that a unit's charm has deferred, in the order in which they are retried."""
         found = await self._unit(namespace, name)
         return await events.list_notices(self._database.fetch, found.id)
 
@@ -148,7 +151,7 @@ class Reading:
 
 
 def _filters(namespace: str, application: str) -> tuple[str, str]:
-    """Check what a list is limited to; an application is in the default namespace where none is given."""
+    """Check the filters of a list. An application without a namespace is in the default namespace."""
     checks = check.Checks()
     if namespace or application:
         namespace = checks.take(namespaces.parse_namespace, "namespace", namespace)

@@ -1,10 +1,10 @@
-"""What is done after a request that has ended something: what nothing needs any more is deleted."""
+"""The clean-up after a request that has ended something: rows that nothing needs are deleted."""
 
 from typing import Protocol
 
 
 class Reap(Protocol):
-    """Deletes, in transactions of its own, what is DEAD, or DYING with nobody in it."""
+    """Deletes DEAD rows, and DYING ones without members, in transactions of its own."""
 
     async def __call__(self, *, actor: str) -> None:
-        """Delete what may be deleted now."""
+        """Delete all that can be deleted now."""

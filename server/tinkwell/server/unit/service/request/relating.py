@@ -1,4 +1,4 @@
-"""Relate and Unrelate: relations between two applications."""
+"""Implements Relate and Unrelate: relations between two applications."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ class _Asked:
 
 
 class Relating:
-    """Makes and ends relations."""
+    """Creates and ends relations."""
 
     def __init__(self, database: Database, charms: Charms, reap: Reap) -> None:
         self._database = database
@@ -35,7 +35,7 @@ class Relating:
         self._reap = reap
 
     async def relate(self, namespace: str, first: str, second: str, *, actor: str) -> Relation:
-        """Make a relation; one that is there already, and is not ending, is returned as it is.
+        """Create a relation. If it exists and is not ending, return it unchanged.
 
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.EndpointMismatch`, `errors.LimitReached`, and
         `errors.IllegalTransition` for an application that is being removed.
@@ -69,7 +69,7 @@ class Relating:
         return (await self._database.write(work, actor=actor)).value
 
     async def unrelate(self, namespace: str, first: str, second: str, number: int, *, actor: str) -> Relation:
-        """Begin the end of a relation, which its number names, or else its ends; a repeated request changes nothing.
+        """Begin the end of a relation, named by its number or else by its two ends. A repeated request changes nothing.
 
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.EndpointMismatch`, and `errors.IllegalTransition` for a
         peer relation.

@@ -1,4 +1,4 @@
-"""RemoveUnit and Remove: the teardown of units, and their end by force."""
+"""Implements RemoveUnit and Remove: the teardown of units, and their removal by force."""
 
 import logging
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Removing:
         self._reap = reap
 
     async def remove_unit(self, namespace: str, name: str, asked: Removal, *, actor: str) -> Unit:
-        """Begin the teardown of a unit, or end it by force; returned is what it was after that.
+        """Begin the teardown of a unit, or remove it by force. Return the unit as it is afterwards.
 
         Raises `errors.InvalidField` and `errors.NotFound`.
         """
@@ -54,7 +54,7 @@ class Removing:
         return ended
 
     async def remove(self, namespace: str, name: str, asked: Removal, *, actor: str) -> Application:
-        """Begin the end of an application: of all its units, and of its relations, on both sides in parallel.
+        """Begin the end of an application, of all its units, and of its relations, on both sides in parallel.
 
         Raises `errors.InvalidField` and `errors.NotFound`.
         """
@@ -78,7 +78,7 @@ class Removing:
         return found
 
     async def force_due(self) -> None:
-        """End the units by force whose grace is over, each in a transaction of its own."""
+        """Remove the units by force whose grace is over, each in a transaction of its own."""
         due = await removal.list_due(self._database.fetch, limit=_DUE_AT_ONCE)
         for application_id, unit_id in due:
             await self._force(application_id, unit_id)
@@ -98,14 +98,17 @@ class Removing:
 
 
 def missing(name: str) -> errors.NotFound:
-    """Say that there is no unit of a name."""
+    """Return the error for a unit that does not exist."""
     return errors.NotFound("UNIT", name)
 
 
 async def _end(
     transaction: Transaction, unit_ids: Sequence[str], asked: Removal, *, reason: Reason, actor: str
 ) -> bool:
-    """Mark units, and bury those that owe nothing, or that are to end by force at once; False if nothing changes."""
+    """Mark units as dying, and bury those that owe nothing or are removed by force now.
+
+    Return False if nothing changes.
+    """
     grace = float(asked.grace_seconds) if asked.force else None
     is_changed = await removal.mark_dying(
         transaction,

@@ -1,4 +1,4 @@
-"""What operators ask for, as it comes, and how its fields are checked."""
+"""The requests of operators, and the checks of their fields."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,10 @@ MAX_LINES = 100_000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
-    """How many units, on which machines, with how many instances of storages; unit N goes to the Nth machine."""
+    """The number of new units, their machines, and the number of instances of each storage.
+
+    Unit N gets the Nth machine.
+    """
 
     count: int
     machines: Sequence[str] = ()
@@ -31,7 +34,7 @@ class Units:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Deploy:
-    """An application that is to be made. `profile` is None for the one that the charm asks for."""
+    """An application to create. `profile` is None for the one that the charm asks for."""
 
     id: str = ""
     namespace: str = ""
@@ -54,7 +57,7 @@ class Refresh:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """How units are removed: with force they end without teardown, after a grace in which that may come to its end."""
+    """How units are removed: with `force` they end without teardown, after a grace in which the teardown may finish."""
 
     force: bool = False
     grace_seconds: int = 0
@@ -91,12 +94,15 @@ def parse_unit(namespace: str, name: str, *, field: str = "unit") -> Named:
 
 
 def parse_config(text: str) -> JsonObject:
-    """Read the JSON object that changes a configuration; an empty text changes nothing."""
+    """Read the JSON object that changes a configuration. An empty text changes nothing."""
     return document.parse_json_object("config", text, max_bytes=limit.CONFIG_BYTES) if text else {}
 
 
 def check_units(checks: check.Checks, units: Units) -> Units:
-    """Note what is wrong with how many units are asked for, and where, and return them in their one form."""
+    """Check the number of new units and their machines, and return them in a normal form.
+
+    Errors are noted in the checks.
+    """
     most = limit.UNITS_PER_APPLICATION
     checks.take(parse.parse_int_range, "units", units.count, low=0, high=most)
     if units.machines and units.is_anywhere:
@@ -113,7 +119,7 @@ def check_units(checks: check.Checks, units: Units) -> Units:
 
 
 def count_storages(units: Units, manifest: Manifest) -> Mapping[str, int]:
-    """Return how many instances of each storage a new unit has. Raises `errors.InvalidField`."""
+    """Return the number of instances of each storage of a new unit. Raises `errors.InvalidField`."""
     counts = {name: storage.minimum for name, storage in manifest.storages.items()}
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     for index, (name, count) in enumerate(units.storages):

@@ -1,4 +1,4 @@
-"""Resolve and Request: what is asked of a unit's failed event, and of a unit for events that nothing else brings."""
+"""Implements Resolve and Request: what to do about a unit's failed event, and events that only operators request."""
 
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
@@ -19,7 +19,7 @@ from tinkwell.server.unit.store.request import unit
 
 
 class UnitRequest(StrEnum):
-    """What may be asked of a unit."""
+    """The events that operators may request for a unit."""
 
     PREPARE_UPGRADE = "PREPARE_UPGRADE"
     FINISH_UPGRADE = "FINISH_UPGRADE"
@@ -27,16 +27,16 @@ class UnitRequest(StrEnum):
 
 
 class Resolving:
-    """Resolves failed events, and asks for others."""
+    """Resolves failed events, and requests events."""
 
     def __init__(self, database: Database, reap: Reap) -> None:
         self._database = database
         self._reap = reap
 
     async def resolve(self, namespace: str, name: str, *, skip: bool, actor: str) -> Unit:
-        """Have a unit's failed event tried again now, or with `skip` left out with what must follow it at once.
+        """Retry a unit's failed event now, or with `skip` skip it and the events that must follow it at once.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` where no event has failed.
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` if no event has failed.
         """
         named = requests.parse_unit(namespace, name)
 
@@ -57,7 +57,7 @@ class Resolving:
         return resolved
 
     async def request(self, namespace: str, name: str, asked: UnitRequest, *, actor: str) -> Unit:
-        """Ask a unit for an event; what is asked for already is not asked for twice.
+        """Request an event for a unit. A request that is pending already is not made twice.
 
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.UnitInError`, and `errors.IllegalTransition`.
         """
@@ -97,7 +97,7 @@ def _check_request(found: Unit) -> None:
 
 
 def _is_new(name: str, asked: UnitRequest, counts: unit.Counts) -> bool:
-    """Whether a request is one that has not been made yet. Raises `errors.IllegalTransition` for one out of turn."""
+    """Whether a request is not pending yet. Raises `errors.IllegalTransition` for one out of turn."""
     match asked:
         case UnitRequest.PREPARE_UPGRADE:
             if counts.prepared == counts.finished and counts.finished_seen < counts.finished:

@@ -1,4 +1,4 @@
-"""All that operators may ask for about applications and namespaces."""
+"""All calls of operators about applications and namespaces."""
 
 from tinkwell.server.database.database import Database
 from tinkwell.server.secret.service.operations import SecretService
@@ -19,9 +19,9 @@ from tinkwell.server.unit.service.task.asking import Tasks
 
 
 class ApplicationService:
-    """What requests about applications do, by what they are about; `reap` is called after what ends something.
+    """The services for requests about applications. `reap` is called after a request that ends something.
 
-    Without `sealing` there are no secrets; `allows_commands`: units may be asked to run any command.
+    Without `sealing` there are no secrets. `allows_commands`: units may be asked to run any command.
     """
 
     def __init__(

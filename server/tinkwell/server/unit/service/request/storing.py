@@ -1,4 +1,4 @@
-"""Attach, Detach and RemoveStorage: storage instances given to units, taken from them, and forgotten."""
+"""Implements Attach, Detach and RemoveStorage."""
 
 import re
 
@@ -31,10 +31,10 @@ class Storing:
         self._charms = charms
 
     async def attach(self, namespace: str, unit_name: str, storage_name: str, *, actor: str) -> Storage:
-        """Give a unit a new instance of a storage of its charm, or a detached one of its machine.
+        """Give a unit a new instance of a storage of its charm, or a detached instance of its machine.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` where the unit or the instance
-        is not free for it.
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` if the unit or the instance is
+        not free for it.
         """
         named = requests.parse_unit(namespace, unit_name)
         kind, _, number = storage_name.partition("/")
@@ -66,10 +66,10 @@ class Storing:
         return (await self._database.write(work, actor=actor)).value
 
     async def detach(self, namespace: str, storage_name: str, *, actor: str) -> Storage:
-        """Take a storage instance from its unit, which is told first; it stays on its machine.
+        """Take a storage instance from its unit, which is told first. The instance stays on its machine.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` where no unit has it, or where
-        the charm needs it.
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` if no unit has it, or if the
+        charm needs it.
         """
         namespace = namespaces.parse_namespace("namespace", namespace)
         parse_storage("storage", storage_name)
@@ -93,9 +93,9 @@ class Storing:
         return (await self._database.write(work, actor=actor)).value
 
     async def remove(self, namespace: str, storage_name: str, *, actor: str) -> Storage:
-        """Forget a storage instance that no unit has, and return it as it was; its agent removes what is kept in it.
+        """Delete a storage instance that no unit has, and return it as it was. Its agent deletes its files.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` where a unit has it.
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` if a unit has it.
         """
         namespace = namespaces.parse_namespace("namespace", namespace)
         parse_storage("storage", storage_name)
@@ -124,7 +124,7 @@ class Storing:
 
 
 def parse_storage(field: str, text: str) -> str:
-    """Check the name of a storage instance; raises `errors.InvalidField`."""
+    """Check the name of a storage instance. Raises `errors.InvalidField`."""
     kind, slash, number = text.partition("/")
     if not slash or not _NUMBER.fullmatch(number):
         raise errors.InvalidField.of(field, f"{parse.show(text)} is no storage instance; write it as data/0")
@@ -145,7 +145,7 @@ async def _check_room(transaction: Transaction, found: Unit, kind: str, manifest
 
 
 async def _reuse(transaction: Transaction, found: Unit, name: str) -> str:
-    """Give a unit a storage instance that no unit has, and return its name."""
+    """Give a unit a detached storage instance, and return its name."""
     detached = await storage.lock(transaction, found.namespace, name)
     if detached is None:
         raise errors.NotFound("STORAGE", name)
@@ -159,7 +159,7 @@ async def _reuse(transaction: Transaction, found: Unit, name: str) -> str:
 
 
 async def _take(transaction: Transaction, owner: Unit, found: Storage, actor: str) -> None:
-    """Have a unit told that it loses a storage instance; one that it may never have been told of goes at once."""
+    """Tell a unit that it loses a storage instance. An instance that it was never told of is freed at once."""
     event = owner.event
     is_being_told = event is not None and event.storage == found.name
     if found.is_attached or is_being_told:

@@ -1,1 +1,1 @@
-"""Secrets of units, applications and users: what people ask for, what units read, and what their events leave."""
+"""Secrets of units, applications and users: the calls of people, the reads of units, and the effects of events."""

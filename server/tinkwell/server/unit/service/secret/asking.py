@@ -1,4 +1,4 @@
-"""SecretService: secrets of users, and what people see of all others."""
+"""Implements SecretService: secrets of users, and people's view of all other secrets."""
 
 import contextlib
 import dataclasses
@@ -32,7 +32,7 @@ _MAX_NAME_BYTES = 400
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class New:
-    """A user's secret that is to be made."""
+    """A user's secret to create."""
 
     id: str = ""
     namespace: str = ""
@@ -43,23 +43,23 @@ class New:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Named:
-    """A secret by its namespace, and its name or its label, both checked."""
+    """A secret by its namespace, and its name or label, both checked."""
 
     namespace: str
     name: str
 
 
 class Secrets:
-    """Secrets as people see them. What names one raises `errors.InvalidField` and `errors.NotFound`."""
+    """People's view of secrets. Methods that name a secret raise `errors.InvalidField` and `errors.NotFound`."""
 
     def __init__(self, database: Database, sealing: SecretService) -> None:
         self._database = database
         self._sealing = sealing
 
     async def create(self, new: New, *, actor: str) -> Secret:
-        """Make a user's secret; a repeated request with the same id changes nothing.
+        """Create a user's secret. A repeated request with the same id changes nothing.
 
-        Raises `errors.AlreadyExists` for a label that is taken, `errors.LimitReached` where there are too many, and
+        Raises `errors.AlreadyExists` for a label that is taken, `errors.LimitReached` if there are too many, and
         `errors.SecretsDisabled`.
         """
         new = _checked(new)
@@ -99,9 +99,9 @@ class Secrets:
         description: str | None,
         actor: str,
     ) -> Secret:
-        """Give a user's secret a new revision if there is content, another label, or another description.
+        """Change a user's secret: a new revision if there is content, a new label, or a new description.
 
-        Raises `errors.IllegalTransition` for one that is not a user's, and what `create` does.
+        Raises `errors.IllegalTransition` for a secret that is not a user's, and what `create` raises.
         """
         named = _named(namespace, name)
         checks = check.Checks()
@@ -130,9 +130,10 @@ class Secrets:
         return (await self._database.write(work, actor=actor)).value
 
     async def remove(self, namespace: str, name: str, *, revision: int, actor: str) -> None:
-        """Remove a user's secret, or a revision of it: not the newest one, unless it is the only one.
+        """Remove a user's secret, or one of its revisions.
 
-        Raises `errors.IllegalTransition` for one that is not a user's, and for the newest revision.
+        The newest revision can be removed only if it is the only one. Raises `errors.IllegalTransition` for a secret
+        that is not a user's, and for the newest revision.
         """
         named = _named(namespace, name)
         parse.parse_int_range("revision", revision, low=0, high=MAX_REVISION)
@@ -154,7 +155,7 @@ class Secrets:
         await self._database.write(work, actor=actor)
 
     async def grant(self, namespace: str, name: str, application: str, *, is_granted: bool, actor: str) -> Secret:
-        """Let the units of an application read a user's secret, or take that back.
+        """Let the units of an application read a user's secret, or revoke that.
 
         Raises `errors.IllegalTransition` for a secret that is not a user's, and an application that is being removed.
         """
@@ -187,7 +188,7 @@ class Secrets:
         return found
 
     async def list_of(self, namespace: str, owner: str) -> AsyncGenerator[Secret, None]:
-        """Yield secrets by namespace, owner and name; what is empty stands for all, but where an owner is given."""
+        """Yield secrets by namespace, owner and name. Empty filters mean all; with an owner, the default namespace."""
         if namespace or owner:
             namespace = namespaces.parse_namespace("namespace", namespace)
         if owner:
@@ -200,7 +201,7 @@ class Secrets:
                 yield each
 
     async def reveal(self, namespace: str, name: str, *, revision: int) -> tuple[int, Mapping[str, str]]:
-        """Return a revision of a secret, 0 for the newest one, with its content. Raises `errors.SecretsDisabled`."""
+        """Return a revision of a secret, 0 for the newest, with its content. Raises `errors.SecretsDisabled`."""
         parse.parse_int_range("revision", revision, low=0, high=MAX_REVISION)
         found = await self.get(namespace, name)
         wanted = revision or found.latest
@@ -247,7 +248,7 @@ def _named(namespace: str, name: str) -> Named:
 
 
 async def _lock(transaction: Transaction, named: Named) -> Secret:
-    """Lock a user's secret. Raises `errors.NotFound`, and `errors.IllegalTransition` for one that is none."""
+    """Lock a user's secret. Raises `errors.NotFound`, and `errors.IllegalTransition` for a secret of another owner."""
     found = await store.lock(transaction, named.namespace, named.name)
     if found is None:
         raise _missing(named)

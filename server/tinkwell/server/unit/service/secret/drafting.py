@@ -1,7 +1,6 @@
-"""What the secrets of a unit come to by the effects of one event or task, done in their order, and what of it is wrong.
+"""Applies the effects of one event or task to the secrets of its unit, in memory and in order, and notes errors.
 
-All secrets that are named are locked first. What comes of them is written by `writing` once nothing of an event's
-effects is wrong.
+All secrets that the effects name are locked first. `writing` stores the result if none of an event's effects is wrong.
 """
 
 import dataclasses
@@ -36,7 +35,7 @@ MAX_DESCRIPTION_CHARACTERS = 1_000
 
 
 class Ground(Protocol):
-    """What effects are judged by; see `delivery.effects`."""
+    """What effects are checked against; see `delivery.effects`."""
 
     @property
     def unit_id(self) -> str:
@@ -44,11 +43,11 @@ class Ground(Protocol):
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """The unit's namespace."""
 
     @property
     def event(self) -> UnitEvent | None:
-        """The event, None for a task."""
+        """The event, or None for a task."""
 
     @property
     def ledger(self) -> Ledger:
@@ -56,7 +55,7 @@ class Ground(Protocol):
 
     @property
     def view(self) -> View:
-        """Everything else."""
+        """All other state that decides on the unit's events."""
 
     @property
     def leads(self) -> bool:
@@ -65,7 +64,10 @@ class Ground(Protocol):
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Draft:
-    """A secret as it will be. `stored` is None for a new one, and what is None otherwise stays as it is stored."""
+    """A secret after the effects. `stored` is None for a new one.
+
+    Other fields that are None stay as they are stored.
+    """
 
     name: str
     stored: Stored | None
@@ -90,13 +92,13 @@ class Draft:
 
     @property
     def latest(self) -> int:
-        """The newest revision as it will be."""
+        """The newest revision after the effects."""
         former = self.stored.latest if self.stored is not None else 0
         return former + 1 if self.content is not None else former
 
     @property
     def revisions(self) -> Sequence[int]:
-        """The revisions that there will be."""
+        """The revisions after the effects."""
         stored = self.stored.revisions if self.stored is not None else ()
         left = [each for each in stored if each not in self.removed]
         return [*left, self.latest] if self.content is not None else left
@@ -104,13 +106,13 @@ class Draft:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Drafts:
-    """All secrets that the effects name and that there are, by name."""
+    """All existing secrets that the effects name, by name."""
 
     all: Mapping[str, Draft]
 
     @property
     def has_content(self) -> bool:
-        """Whether something has to be sealed."""
+        """Whether there is content to seal."""
         return any(each.content is not None and not each.is_removed for each in self.all.values())
 
     @property
@@ -120,9 +122,10 @@ class Drafts:
 
 
 def writes_secrets(given: Effects) -> bool:
-    """Whether effects may change a secret of an application, which the leader alone may.
+    """Whether effects may change a secret of an application, which only the leader may do.
 
-    What is added says so. Of all other secrets only a term tells: who has led when it wrote gives one.
+    An added secret names its owner. For all other secrets only the presence of a term tells: a unit that led when it
+    wrote the effect gives its term.
     """
     if any(isinstance(each, SecretAdd) and each.is_application for each in given.secrets):
         return True
@@ -130,13 +133,13 @@ def writes_secrets(given: Effects) -> bool:
 
 
 async def draft(transaction: Transaction, checks: check.Checks, ground: Ground, given: Effects) -> Drafts:
-    """Lock the secrets that effects name, do the effects on what is read of them, and note all that is wrong."""
+    """Lock the secrets that effects name, apply the effects to them in memory, and note everything that is wrong."""
     if len(given.secrets) > MAX_EFFECTS:
         checks.refuse("effects.secrets", f"there are {len(given.secrets):,}; at most {MAX_EFFECTS:,} may come at once")
         return Drafts({})
     wanted = {each.id for each in given.secrets}
     if ground.event is not None and ground.event.kind is EventKind.SECRET_ROTATE:
-        # It is written when the event is committed, and locked in one order with all others.
+        # It is written when the event is committed, so it is locked in the same order as all others.
         wanted.add(ground.event.secret)
     stored = await store.lock(transaction, ground.unit_id, ground.namespace, sorted(wanted))
     drafts = {name: Draft(name=name, stored=each, is_application=each.is_application) for name, each in stored.items()}
@@ -151,7 +154,7 @@ async def draft(transaction: Transaction, checks: check.Checks, ground: Ground, 
 async def _check_room(
     transaction: Transaction, checks: check.Checks, ground: Ground, drafts: Mapping[str, Draft]
 ) -> None:
-    """Note which secrets would have too many revisions, and which owner too many secrets. The owners are locked."""
+    """Note secrets with too many revisions, and owners with too many secrets. The owners are locked."""
     for each in drafts.values():
         if each.content is not None and not each.is_removed and len(each.revisions) > limit.REVISIONS_PER_SECRET:
             checks.refuse(
@@ -174,7 +177,7 @@ async def _check_room(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Drafting:
-    """Does effects one by one. `taken` has the secrets that have a label, by whose label it is and what it says."""
+    """Applies effects one by one. `taken` has the secrets with labels, by the owner of the label and its text."""
 
     checks: check.Checks
     ground: Ground
@@ -182,7 +185,7 @@ class _Drafting:
     taken: dict[tuple[str, str], str]
 
     def do(self, field: str, effect: SecretEffect) -> None:
-        """Do one effect, or note why the unit may not have it."""
+        """Apply one effect, or note why the unit may not have it."""
         match effect:
             case SecretAdd():
                 self._add(field, effect)
@@ -307,7 +310,7 @@ class _Drafting:
 
 
 def parse_description(field: str, text: str) -> str:
-    """Parse the description of a secret, which may be empty; raises `errors.InvalidField`."""
+    """Check the description of a secret, which may be empty. Raises `errors.InvalidField`."""
     if len(text) > MAX_DESCRIPTION_CHARACTERS or "\0" in text:
         raise errors.InvalidField.of(
             field, f"must be text of at most {MAX_DESCRIPTION_CHARACTERS:,} characters, without U+0000"

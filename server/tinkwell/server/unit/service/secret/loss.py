@@ -1,6 +1,6 @@
-"""Says which revisions of secrets are lost with a key; they are forgotten together with all else that it has sealed.
+"""Lists the revisions of secrets that are lost with a key; they are deleted together with all else that it has sealed.
 
-Nothing stands in for a lost one: whoever reads it is refused until its owner gives it a newer revision.
+A lost revision is not replaced: a unit that reads it is refused until its owner writes a newer revision.
 """
 
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ from tinkwell.server.unit.store.secret.asking import Secret
 
 @dataclass(frozen=True, slots=True)
 class LostRevision:
-    """A revision that is lost. `title` is what its secret is called: by its label if that is a user's."""
+    """A lost revision. `title` is the name of its secret, or the label of a user's secret."""
 
     title: str
     revision: int
 
 
 class Losses:
-    """Looks what a key has sealed of secrets."""
+    """Finds the revisions that a key has sealed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def look(self, key: bytes) -> Sequence[LostRevision]:
-        """Return what is lost with a key, by its id, in the order of titles and revisions."""
+        """Return the revisions that are lost with a key, given by its id, in the order of titles and revisions."""
 
         async def work(transaction: Transaction) -> Sequence[LostRevision]:
             transaction.changed = False

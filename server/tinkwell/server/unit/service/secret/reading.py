@@ -1,4 +1,4 @@
-"""ReadSecret: what a unit reads of secrets in an event or a task."""
+"""Implements ReadSecret: a unit reads a secret in an event or a task."""
 
 from collections.abc import Mapping
 
@@ -28,10 +28,10 @@ class SecretReading:
     async def read(
         self, event_id: str, *, name: str, label: str, revision: int, lease_token: int
     ) -> tuple[str, int, Mapping[str, str]]:
-        """Return the name of a secret, a revision of it, 0 for the newest one, and its content.
+        """Return the name of a secret, a revision of it, 0 for the newest, and its content.
 
         Raises `errors.InvalidField`, `errors.LeaseLost` for an event or a task that does not run under the lease,
-        `errors.NotFound` for what the unit may not read, or that there is not, and `errors.SecretsDisabled`.
+        `errors.NotFound` for a secret that the unit may not read or that does not exist, and `errors.SecretsDisabled`.
         """
         checks = check.Checks()
         event_id = checks.take(parse.parse_uuid, "event_id", event_id)

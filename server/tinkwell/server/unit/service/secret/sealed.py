@@ -1,4 +1,4 @@
-"""The content of secrets: sealed beside their revisions, and opened for who may read it."""
+"""The content of secrets: sealed beside their revisions, and opened for authorized readers."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ from tinkwell.core import errors
 from tinkwell.server.secret.seal import Owner
 from tinkwell.server.secret.service.operations import Document, SecretService
 
-# The name of the table whose rows own what is sealed.
+# The name of the table whose rows own the sealed content.
 KIND = "secret_revision"
 _CONTENT = "content"
-# The whole of it.
+# The pointer to the whole document.
 _ALL = ("",)
 
 
@@ -25,7 +25,7 @@ async def put(
 async def get(sealing: SecretService, connection: AsyncConnection, secret_id: str, revision: int) -> Mapping[str, str]:
     """Return the content of a revision.
 
-    Raises `errors.SecretsDisabled` where its key is missing, and where it was forgotten together with its key.
+    Raises `errors.SecretsDisabled` if its key is missing, or if it was deleted together with its key.
     """
     opened = (await sealing.open(connection, _owner(secret_id, revision))).get(_CONTENT)
     content = opened.restore(None) if opened is not None else None

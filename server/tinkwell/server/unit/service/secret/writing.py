@@ -1,4 +1,4 @@
-"""Writes what the effects of an event or a task have made of secrets; see `drafting`."""
+"""Stores the secrets that `drafting` has computed from the effects of an event or a task."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,12 @@ from tinkwell.server.unit.store.secret import effect as store
 async def write(
     transaction: Transaction, unit_id: str, drafts: Drafts, sealing: SecretService
 ) -> Sequence[tuple[str, int]]:
-    """Write secrets, and return the revisions whose expiry was set anew, by the ids of their secrets.
+    """Store secrets, and return the revisions with a new expiry, by the ids of their secrets.
 
     Raises `errors.SecretsDisabled` and `LookAgain`.
     """
     renewed: list[tuple[str, int]] = []
-    # First, since a label may go from one secret to another.
+    # Labels are freed first, because a label may move from one secret to another.
     await _free_labels(transaction, unit_id, drafts)
     for _, draft in sorted(drafts.all.items()):
         if draft.is_removed:
@@ -37,13 +37,13 @@ async def write(
 
 
 async def renew(transaction: Transaction, renewed: Sequence[tuple[str, int]]) -> None:
-    """Let owners be told of expiries that were set anew, once it is written what was told before."""
+    """Make owners hear of new expiries. This runs after the ledger of the unit is written."""
     for secret_id, revision in renewed:
         await store.renew(transaction, secret_id, revision)
 
 
 async def _free_labels(transaction: Transaction, unit_id: str, drafts: Drafts) -> None:
-    """Remove the secrets that go, and take from the others the labels that another one is to have."""
+    """Remove the secrets that the effects remove, and free the labels that other secrets get."""
     kept = []
     for _, draft in sorted(drafts.all.items()):
         if not draft.is_removed:

@@ -1,1 +1,1 @@
-"""Tasks: what people ask a unit to run beside its events, and how it is granted and ended."""
+"""Tasks, which people ask a unit to run besides its events: how they are requested, granted and ended."""

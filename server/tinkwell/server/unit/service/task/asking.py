@@ -1,4 +1,4 @@
-"""RunTask, CancelTask, GetTask and ListTasks: what people ask a unit to run beside its events."""
+"""Implements RunTask, CancelTask, GetTask and ListTasks."""
 
 import contextlib
 import dataclasses
@@ -32,7 +32,7 @@ _MAX_ARGUMENT_BYTES = 131_072
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A task that is asked for: an action with a JSON object as text, or a command."""
+    """A task that is requested: an action with parameters as JSON text, or a command."""
 
     id: str = ""
     namespace: str = ""
@@ -44,7 +44,7 @@ class Asked:
 
 
 class Tasks:
-    """Tasks as people see them. `allows_commands`: whether units may be asked to run any command."""
+    """People's view of tasks. `allows_commands`: whether units may be asked to run any command."""
 
     def __init__(self, database: Database, charms: Charms, *, allows_commands: bool) -> None:
         self._database = database
@@ -52,11 +52,11 @@ class Tasks:
         self._allows_commands = allows_commands
 
     async def run(self, asked: Asked, *, actor: str) -> Task:
-        """Ask a unit to run an action or a command. A repeated request with the same id changes nothing.
+        """Request a task for a unit: an action or a command. A repeated request with the same id changes nothing.
 
         Raises `errors.InvalidField`, `errors.NotFound`, `errors.AlreadyExists` for the id of another task,
-        `errors.LimitReached` while too many wait, and `errors.IllegalTransition` for a unit that is being removed,
-        where nobody leads, and for a command where the server allows none.
+        `errors.LimitReached` while too many tasks wait, and `errors.IllegalTransition` for a unit that is being
+        removed, for an application without a leader, and for a command if the server allows none.
         """
         asked = _checked(asked)
         if asked.arguments and not self._allows_commands:
@@ -88,9 +88,9 @@ class Tasks:
         return (await self._database.write(work, actor=actor)).value
 
     async def cancel(self, task_id: str, *, actor: str) -> Task:
-        """End a task that waits; one that runs is ended by its agent, which is told so.
+        """Cancel a task: a waiting task ends at once, and a running one is ended by its agent, which is told so.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` for one that has ended already.
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.IllegalTransition` for a task that has ended.
         """
         task_id = parse.parse_uuid("id", task_id)
 
@@ -117,7 +117,7 @@ class Tasks:
         return (await self._database.write(work, actor=actor)).value
 
     async def get(self, task_id: str) -> tuple[Task, Sequence[str]]:
-        """Return a task with the newest lines that it has told. Raises `errors.InvalidField` and `errors.NotFound`."""
+        """Return a task with the newest lines of its log. Raises `errors.InvalidField` and `errors.NotFound`."""
         task_id = parse.parse_uuid("id", task_id)
         found = await store.find(self._database.fetch, task_id)
         if found is None:
@@ -152,7 +152,7 @@ class Tasks:
         return await unit.list_ids(fetch, application.id)
 
     async def _lock(self, transaction: Transaction, asked: Asked) -> str:
-        """Lock the unit that is to run a task, after its application, and return its id."""
+        """Lock the unit that has to run a task, after its application, and return its id."""
         application = asked.unit.partition("/")[0]
         if application not in await applications.lock(transaction, asked.namespace, [application]):
             raise missing(asked.unit)
@@ -172,7 +172,7 @@ class Tasks:
         return locked.id
 
     async def _as_before(self, transaction: Transaction, former: Task, asked: Asked) -> Task:
-        """Return a task that was asked for before. Raises `errors.AlreadyExists` for one that was asked otherwise."""
+        """Return a task that was requested before. Raises `errors.AlreadyExists` if the request differs."""
         settings = await namespaces_store.find(transaction.fetch, asked.namespace)
         timeout_seconds = asked.timeout_seconds or (settings.event_timeout_seconds if settings is not None else 0)
         wanted = {
@@ -193,7 +193,7 @@ class Tasks:
         return former
 
     async def _parameters(self, transaction: Transaction, unit_id: str, asked: Asked, *, charm: str = "") -> str:
-        """Complete the parameters as a charm says it, by its digest; that of the unit where none is given."""
+        """Complete the parameters by the declaration of a charm, given by its digest, empty for the unit's charm."""
         if asked.arguments:
             return "{}"
         known = await self._charms.find(charm or await unit.code(transaction, unit_id), transaction.fetch)

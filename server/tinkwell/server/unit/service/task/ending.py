@@ -1,7 +1,7 @@
-"""CommitEvent of a task, AppendTaskLog, and the end of tasks that nobody ends.
+"""Implements CommitEvent of a task and AppendTaskLog, and ends tasks whose agents do not end them.
 
-A task is run at most once. It ends with all of its effects if it has SUCCEEDED, and with none otherwise; whoever has
-ended it and tells so again is answered as then.
+A task runs at most once. If it has SUCCEEDED it ends with all of its effects, otherwise with none. A call that repeats
+the end of a task gets the answer of the first call.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from tinkwell.server.unit.store.delivery import LookAgain, Looked
 from tinkwell.server.unit.store.task import running as store
 from tinkwell.server.unit.store.task.row import Task
 
-# How long an agent has to end a task that is past its time, and to tell of it.
+# The time that an agent has to end a task that is past its deadline, and to report that.
 GRACE_SECONDS = 30.0
 MAX_LINES = 1_000
 _OVERDUE_AT_ONCE = 100
@@ -37,7 +37,7 @@ _ENDS = (TaskState.SUCCEEDED, TaskState.FAILED, TaskState.TIMEOUT, TaskState.CAN
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Call:
-    """How a task has ended, and who says so."""
+    """The end of a task, and the caller."""
 
     task_id: str
     outcome: TaskOutcome
@@ -47,7 +47,7 @@ class _Call:
 
 
 class TaskEnding:
-    """Ends tasks, and takes what they tell."""
+    """Ends tasks, and stores their logs."""
 
     def __init__(self, database: Database, reaping: Reaping, sealing: SecretService) -> None:
         self._database = database
@@ -65,11 +65,11 @@ class TaskEnding:
         is_last: bool = False,
         actor: str,
     ) -> Next:
-        """End a task, and return what NextEvent would say.
+        """End a task, and return what NextEvent would return.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, `errors.IllegalTransition` for one that has
-        ended otherwise, and `errors.CommitRefused`, `errors.SecretsDisabled` and `errors.NotLeader` where it may not
-        have its effects: it has FAILED then.
+        Raises `errors.InvalidField`, `errors.NotFound`, `errors.LeaseLost`, `errors.IllegalTransition` for a task that
+        has ended in another way, and `errors.CommitRefused`, `errors.SecretsDisabled` and `errors.NotLeader` if its
+        effects are not allowed: the task has FAILED then.
         """
         call = _parse(_Call(task_id, outcome, given, lease_token, grants=not is_last), attempt)
         return await in_tries(lambda: self._once(call, actor=actor))
@@ -100,7 +100,7 @@ class TaskEnding:
         if turns[0].reaps:
             await self._reaping.run(actor=actor)
         if isinstance(ended, Refusal):
-            # Raised only here, since what was written is to stay.
+            # Raised only here, outside of the transaction, so that what was written stays.
             raise ended.error
         return ended
 
@@ -112,7 +112,7 @@ class TaskEnding:
             await turn.end_task(task.id, outcome.state, result=outcome.result or "{}", message=outcome.message)
             return None
         if await effects.has_led(transaction, loaded, call.given):
-            # It is run once, so that nobody does what it has done as a leader.
+            # A task runs once, so it is not repeated under another leader.
             await turn.end_task(task.id, TaskState.FAILED, message="its application's leader has changed")
             return Refusal(effects.not_leader(loaded))
         ordinal = loaded.unit.last_ordinal
@@ -127,9 +127,10 @@ class TaskEnding:
         return None
 
     async def append(self, task_id: str, number: int, lines: Sequence[str], *, lease_token: int, actor: str) -> None:
-        """Add lines from a number on to what a running task has told; one that is there stays as it is.
+        """Add lines to the log of a running task, numbered from `number` on. A line that exists stays unchanged.
 
-        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.LeaseLost` for whom does not hold its unit.
+        Raises `errors.InvalidField`, `errors.NotFound`, and `errors.LeaseLost` if the caller does not hold the task's
+        unit.
         """
         task_id = parse.parse_uuid("task_id", task_id)
         fence.parse_token(lease_token)
@@ -148,7 +149,7 @@ class TaskEnding:
             await self._database.write(work, actor=actor)
 
     async def end_overdue(self) -> None:
-        """End tasks as TIMEOUT that run for too long, and whose agents do not do it."""
+        """End tasks as TIMEOUT that run for too long and that their agents do not end."""
         for task_id, unit_id in await store.overdue(
             self._database.fetch, grace_seconds=GRACE_SECONDS, most=_OVERDUE_AT_ONCE
         ):
@@ -166,7 +167,7 @@ class TaskEnding:
 
 
 async def _lock(transaction: Transaction, turn: Turn, call: _Call, found: hold.FoundUnit) -> Looked:
-    """Lock all that the end of a task may change, in the order in which all do, and look at its unit."""
+    """Lock all rows that the end of a task may change, in the global order, and look at the unit."""
     locks_application = found.leads or effects.writes_application(call.given)
     if locks_application and not await delivery.lock_application(transaction, found.application_id):
         raise errors.NotFound("TASK", call.task_id)
@@ -175,7 +176,7 @@ async def _lock(transaction: Transaction, turn: Turn, call: _Call, found: hold.F
     looked = await turn.look()
     if looked is None or (looked.held.leads and not locks_application):
         raise LookAgain
-    # As with events: what its agent has left is told by who follows it.
+    # As with events, the heir of an agent may report what the agent has left.
     if fence.inherits(looked.held, call.lease_token) and looked.held.own is not None:
         await hold.take(transaction, found.unit_id, looked.held.own.id)
     return looked

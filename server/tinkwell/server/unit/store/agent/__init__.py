@@ -1,1 +1,1 @@
-"""The SQL of agents: who holds units, what they are told beside their events, and what nothing needs any more."""
+"""The SQL of agents: who holds units, calls besides those about events, and the deletion of unused rows."""

@@ -1,6 +1,7 @@
-"""Writes what an event leaves: bags, state, ports and notices. The unit is locked, and its application where it has to.
+"""Writes the effects of an event: bags, state, ports and notices.
 
-So a bag is what was read of it: only its unit, or the leader of its application, writes it, under that lock.
+The unit is locked, and its application if the effects need that. A bag is still as it was read, because only its unit,
+or the leader of its application, writes it, under that lock.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ _CLOSE = """
      WHERE p.unit_id = $1::text::uuid AND p.protocol = given.protocol AND p.number = given.number
 """
 _DROP_NOTICES = "DELETE FROM deferred_notice WHERE unit_id = $1::text::uuid AND key = ANY ($2::text[])"
-# Every event tries each of them once, and those that are left were deferred again.
+# Every event retries each notice once, and the notices that are left were deferred again.
 _TRIED = "UPDATE deferred_notice SET attempts = attempts + 1 WHERE unit_id = $1::text::uuid"
 _ADD_NOTICES = """
     INSERT INTO deferred_notice (unit_id, key, ordinal, event, handler)
@@ -48,26 +49,26 @@ Bags = Mapping[tuple[int, str], Mapping[str, str]]
 
 
 def key(notice: Notice | StoredNotice) -> str:
-    """Return what equal notices of a unit have in common."""
+    """Return the fields that equal notices of a unit have in common."""
     return hashlib.sha256(f"{notice.handler}\0{notice.event}".encode()).hexdigest()
 
 
 async def write_bags(transaction: Transaction, namespace: str, written: Bags) -> None:
-    """Write bags whole, in the order of their relations; one that says the same as before keeps its version."""
+    """Write complete bags, in the order of their relations. A bag whose content is unchanged keeps its version."""
     rows = [(namespace, number, owner, json.dumps(dict(data))) for (number, owner), data in sorted(written.items())]
     if rows:
         await transaction.execute_each(_WRITE_BAG, rows)
 
 
 async def write_state(transaction: Transaction, unit_id: str, data: Mapping[str, str]) -> None:
-    """Write what a unit's charm keeps, whole."""
+    """Write the complete state of a unit's charm."""
     await transaction.fetch(_WRITE_STATE, unit_id, json.dumps(dict(data)))
 
 
 async def write_ports(
     transaction: Transaction, unit_id: str, *, opened: Sequence[Port], closed: Sequence[Port]
 ) -> None:
-    """Close and open ports; what is open or closed already stays so."""
+    """Close and open ports. A port that is closed or open already stays so."""
     for statement, ports in ((_CLOSE, closed), (_OPEN, opened)):
         if ports:
             await transaction.fetch(
@@ -78,7 +79,7 @@ async def write_ports(
 async def write_notices(
     transaction: Transaction, unit_id: str, *, consumed: Sequence[Notice], deferred: Sequence[Notice]
 ) -> int:
-    """Drop, count and add notices in this order, and return how many are new: one equal to a waiting one is not."""
+    """Drop, count and add notices in this order. Return how many are new: a notice that equals a waiting one is not."""
     if consumed:
         await transaction.fetch(_DROP_NOTICES, unit_id, [key(each) for each in consumed])
     await transaction.fetch(_TRIED, unit_id)

@@ -1,4 +1,4 @@
-"""Who holds a unit, whom it belongs to, and whether that needs a leader: what is asked before an event is granted."""
+"""The holder of a unit, its application, and whether that needs a leader: read before an event is granted."""
 
 import dataclasses
 
@@ -10,10 +10,10 @@ from tinkwell.core.unit.resolver.leadership import GRACE_SECONDS
 from tinkwell.server.database.database import Fetch, Transaction
 from tinkwell.server.unit.store.agent.wake import Found, Serving
 
-# How long a leader lives on when its unit's lease has expired, in SQL.
+# The time that a leader keeps the lead after its unit's lease has expired, as SQL.
 GRACE = f"interval '{GRACE_SECONDS} seconds'"
 
-# A leader is there as long as somebody alive, or who was alive a moment ago, serves its unit, and its term lasts.
+# An application has a leader as long as its unit's lease is live, or expired less than GRACE ago, and its term lasts.
 HAS_LEADER = f"""
     EXISTS (SELECT FROM unit w JOIN lease k ON k.id = w.lease_id
              WHERE w.application_id = a.id AND w.number = a.leader AND w.life <> 'DEAD'
@@ -32,7 +32,7 @@ FIND_EVENT = f"""
       FROM unit_event e JOIN unit u ON u.id = e.unit_id JOIN application a ON a.id = u.application_id
      WHERE e.id = $1::text::uuid
 """  # noqa: S608
-# Of a unit `u`, its application `a`, the charm `c` of that and the lease `held` of the unit's agent.
+# The columns of a unit `u`, its application `a`, the application's charm `c`, and the lease `held` of the unit's agent.
 COLUMNS = f"""
     u.number IS NOT DISTINCT FROM a.leader AS leads, u.life = 'DEAD' AS is_dead, u.namespace, a.name AS application,
     a.life = 'ALIVE' AND NOT {HAS_LEADER} AS lacks_leader, c.kind AS charm_kind, a.charm,
@@ -65,7 +65,7 @@ _SERVE = """
            charms = excluded.charms, namespace = excluded.namespace, applications = excluded.applications,
            connected_at = clock_timestamp()
 """
-# Who is about to change one of them has its lock; it is placed by the next agent, or the next time.
+# SKIP LOCKED: a unit that is locked by a change is placed by the next agent, or the next call.
 _PLACE = """
     UPDATE unit SET machine_id = $1::text::uuid
      WHERE id IN (SELECT u.id FROM unit u
@@ -83,7 +83,7 @@ _TAKE = "UPDATE unit SET lease_id = $2::text::uuid WHERE id = $1::text::uuid"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FoundUnit:
-    """A unit as it was a moment ago: whether it leads its application, and whether that, alive, lacks a leader."""
+    """A unit read without a lock: whether it leads its application, and whether that, if alive, lacks a leader."""
 
     unit_id: str
     application_id: str
@@ -93,7 +93,7 @@ class FoundUnit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FoundEvent:
-    """An event as it was a moment ago, and its unit; its kind and relation, 0 for none, never change."""
+    """An event and its unit as they were read without a lock. Its kind, and its relation, 0 for none, never change."""
 
     unit: FoundUnit
     namespace: str
@@ -105,10 +105,10 @@ class FoundEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """Whether a unit leads its application, who holds it, and the caller's own lease, if there is one.
+    """Whether a unit leads its application, its holder, and the caller's own lease, if there is one.
 
-    `serving` is what the caller has said that it serves, None where it has not; `is_served`: the unit is among it.
-    `lacks_leader`: its application lives, and nobody leads it.
+    `serving` is what the caller has declared to serve, or None; `is_served`: the unit is part of it. `lacks_leader`:
+    its application is alive and has no leader.
     """
 
     leads: bool
@@ -121,13 +121,13 @@ class Held:
 
 
 async def find(fetch: Fetch, unit_id: str) -> FoundUnit | None:
-    """Return a unit without a lock; None if there is none."""
+    """Return a unit without a lock, or None if there is none."""
     found = await fetch(FIND, unit_id)
     return FoundUnit(**dict(found[0])) if found else None
 
 
 async def find_event(fetch: Fetch, event_id: str) -> FoundEvent | None:
-    """Return an event; None if there is none."""
+    """Return an event without a lock, or None if there is none."""
     found = await fetch(FIND_EVENT, event_id)
     if not found:
         return None
@@ -137,13 +137,13 @@ async def find_event(fetch: Fetch, event_id: str) -> FoundEvent | None:
 
 
 async def find_lease(fetch: Fetch, token: int) -> lease.Lease | None:
-    """Return the lease of a token; None where it is over for good."""
+    """Return the lease with a token, or None if the token is not a lease's current one."""
     found = await fetch(LEASE, token)
     return lease.Lease(**dict(found[0])) if found else None
 
 
 async def read(transaction: Transaction, unit_id: str, *, lease_token: int) -> Held:
-    """Return who holds a unit, which is locked."""
+    """Return the holder of a locked unit."""
     return held_of(unit_id, (await transaction.fetch(HOLD, unit_id, lease_token))[0])
 
 
@@ -197,7 +197,10 @@ def _serving(found: asyncpg.Record) -> Serving | None:
 
 
 async def serve(transaction: Transaction, serving: Serving) -> None:
-    """Keep what an agent serves beside its lease; what it said before is forgotten, and so are agents that are gone."""
+    """Store what an agent serves beside its lease.
+
+    This replaces its former declaration, and deletes those of dead agents.
+    """
     await transaction.fetch(_FORGET)
     await transaction.fetch(
         _SERVE,
@@ -212,7 +215,7 @@ async def serve(transaction: Transaction, serving: Serving) -> None:
 
 
 async def place(transaction: Transaction, serving: Serving) -> None:
-    """Place units that wait for a machine on the first one of an agent's, if it serves them."""
+    """Place units that wait for a machine on the first machine of an agent, if the agent serves them."""
     if serving.machines:
         machine, *_ = sorted(serving.machines)
         kinds, charms = sorted(serving.kinds), sorted(serving.charms)
@@ -220,5 +223,5 @@ async def place(transaction: Transaction, serving: Serving) -> None:
 
 
 async def take(transaction: Transaction, unit_id: str, lease_id: str) -> None:
-    """Let a unit be held under a lease."""
+    """Put a unit under a lease."""
     await transaction.fetch(_TAKE, unit_id, lease_id)

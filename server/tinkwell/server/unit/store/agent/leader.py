@@ -1,4 +1,4 @@
-"""Elections: whose unit's lease is over leads no more, and the next leader has the next term."""
+"""Elections: a unit whose lease is over loses the lead, and the next leader has the next term."""
 
 from collections.abc import Sequence
 
@@ -25,27 +25,27 @@ _ELECT = "UPDATE application SET leader = $2, term = term + 1, leader_until = NU
 
 
 async def lacking(fetch: Fetch) -> Sequence[str]:
-    """Return the ids of living applications that nobody leads, and somebody could."""
+    """Return the ids of living applications that have no leader and a candidate."""
     return [row["id"] for row in await fetch(LACKING)]
 
 
 async def lacks(transaction: Transaction, application_id: str) -> bool:
-    """Return whether an application, which is locked, lives and has no leader."""
+    """Return whether a locked application is alive and has no leader."""
     found = await transaction.fetch(_LACKS, application_id)
     return bool(found) and found[0]["lacks"]
 
 
 async def has_leader(transaction: Transaction, application_id: str) -> bool:
-    """Return whether an application, which is locked, has a leader whose term is not over."""
+    """Return whether a locked application has a leader whose term is not over."""
     return bool((await transaction.fetch(_HAS, application_id))[0]["has"])
 
 
 async def candidates(transaction: Transaction, application_id: str) -> Sequence[Candidate]:
-    """Return who may be elected: living units that an agent serves which is alive, by number."""
+    """Return the candidates: living units with a live agent, by number."""
     rows = await transaction.fetch(_CANDIDATES, application_id)
     return [Candidate(unit=row["name"], is_started=row["is_started"], is_live=True) for row in rows]
 
 
 async def elect(transaction: Transaction, application_id: str, number: int) -> None:
-    """Give an application, which is locked, a leader and the next term."""
+    """Give a locked application a leader and the next term."""
     await transaction.fetch(_ELECT, application_id, number)

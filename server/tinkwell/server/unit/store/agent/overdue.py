@@ -1,4 +1,4 @@
-"""Attempts that are past their deadline, though the agent that makes them lives."""
+"""Finds attempts that are past their deadline although their agent lives."""
 
 from collections.abc import Sequence
 
@@ -14,5 +14,5 @@ FIND = """
 
 
 async def find(fetch: Fetch, *, late_seconds: float, most: int) -> Sequence[tuple[str, str]]:
-    """Return units and events whose attempts are late by more than so many seconds, the latest first."""
+    """Return the units and events whose attempts are late by more than `late_seconds`, the latest first."""
     return [(row["unit_id"], row["id"]) for row in await fetch(FIND, late_seconds, most)]

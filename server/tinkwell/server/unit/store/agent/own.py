@@ -1,7 +1,7 @@
-"""What a unit may know without asking: its configuration, its own bags, its storage, state, notices and ports.
+"""What a unit may know without further calls: its configuration, own bags, storage, state, notices and ports.
 
-It is read together with all that the unit's next event depends on (`look`), and again by a statement of its own where a
-grant or a commit has changed it. Others' bags are read by `reading`.
+This is read together with everything that the unit's next event depends on (`look`), and again by its own statement if
+a grant or a commit has changed it. `reading` reads the bags of others.
 """
 
 import dataclasses
@@ -13,7 +13,8 @@ import asyncpg
 from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.agent.hold import GRACE
 
-# Options have what is set, or their default in the charm that the unit runs. Of a unit `u` and its application `a`.
+# An option has the value that is set, or its default in the charm that the unit runs. The columns are of a unit `u` and
+# its application `a`.
 COLUMNS = f"""
     u.namespace, coalesce(CAST(u.machine_id AS text), '') AS machine_id, code.kind AS code_kind,
     u.status_name, u.status_message, a.status_name AS application_status_name,
@@ -56,7 +57,10 @@ OWN = f"""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bag:
-    """What an owner, a unit or an application by its name, says in a relation; version 0 where it never said any."""
+    """A bag: what a unit or an application, named by `owner`, has written in a relation.
+
+    Version 0 if it has written nothing.
+    """
 
     owner: str
     data: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -65,7 +69,7 @@ class Bag:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredNotice:
-    """A deferred event: `event` as the handler's process gave it, `ordinal` of the event that it was."""
+    """A deferred event: `event` as the handler's process gave it, and `ordinal` of the event that deferred it."""
 
     handler: str
     event: str
@@ -75,10 +79,11 @@ class StoredNotice:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """What is a unit's own. `config` is a JSON object as text; `bags` are by number of relation and owner.
+    """The unit's own data.
 
-    `leads_seconds`: for how long it leads still, 0 where it does not. `due_in_seconds` is until `update-status` is due,
-    None where it is not to be.
+    `config` is a JSON object as text; `bags` are by number of relation and owner. `leads_seconds` is the time for which
+    the unit still leads, 0 if it does not. `due_in_seconds` is the time until `update-status`, None if it is not due at
+    any time.
     """
 
     namespace: str
@@ -101,7 +106,7 @@ class Own:
 
 
 async def read(transaction: Transaction, unit_id: str) -> Own:
-    """Return what is a unit's own, of one that is locked."""
+    """Return the own data of a locked unit."""
     return own_of((await transaction.fetch(OWN, unit_id))[0])
 
 

@@ -1,6 +1,6 @@
-"""What an agent reads beside its grants: others' bags, as far as the unit may, and the packages of charms.
+"""Reads for agents, besides grants: bags of others that a unit may read, and the packages of charms.
 
-It reads for units that it holds alone. A token that was followed by another one is none any more, also where the event
+An agent can read only for units that it holds. A token is not valid after its lease has a newer one, even if the event
 that was granted under it has not been taken over.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator
 from tinkwell.server.database.database import Database, Fetch
 from tinkwell.server.unit.store.agent.own import Bag
 
-# The event, or the task, must be in flight under the caller's lease, which holds its unit. That is found by its own id,
-# due to coalesce, and not among the thousands that a lease may hold.
+# The event, or the task, must be in flight under the caller's lease, which holds its unit. `coalesce` makes the planner
+# find it by its own id, and not among the thousands that a lease may hold.
 RUNNING = """
     SELECT e.unit_id
       FROM (SELECT unit_id FROM unit_event WHERE id = $1::text::uuid AND state = 'RUNNING' AND lease_token = $2
@@ -20,7 +20,7 @@ RUNNING = """
       JOIN unit h ON h.id = e.unit_id
      WHERE coalesce(h.lease_id = (SELECT l.id FROM lease l WHERE l.token = $2), false)
 """
-# From there it goes to the relation that the unit is in, as long as its relation-broken is not committed.
+# From the event to a relation that the unit is in, until the unit has committed its relation-broken.
 _MINE = f"""
     WITH mine AS (
         SELECT u.id AS unit_id, u.namespace, u.name, u.application_id, a.name AS application, o.name AS other,
@@ -36,8 +36,9 @@ _MINE = f"""
                             WHERE t.unit_id = u.id AND t.relation_id = r.id AND t.is_broken)
     )
 """  # noqa: S608
-# Its own; its own application's if that is a peer, or it leads; of the other side the application's, and the bags of
-# members, also of those that have left and that a unit was told of; of its siblings, those that it was told of.
+# A unit may read its own bags; its own application's if it is a peer relation, or if the unit leads; on the other side,
+# the application's bag and the bags of members, including former ones, that it was told of; and those of its siblings
+# that it was told of.
 READ = f"""
     {_MINE}
     SELECT CAST(b.data AS text) AS data, b.version
@@ -56,7 +57,7 @@ READ = f"""
                                      AND t.member_id = s.id AND NOT t.is_older)))
 """  # noqa: S608
 RUNS = f"SELECT CAST(r.unit_id AS text) AS unit_id FROM ({RUNNING}) r"  # noqa: S608
-# What a unit runs, and what it is to run from its next `upgrade-charm` on.
+# The charm that a unit runs, and the one that it will run from its next `upgrade-charm` on.
 HOLDS_CHARM = """
     SELECT EXISTS (SELECT FROM unit u JOIN application a ON a.id = u.application_id
                     WHERE u.lease_id = $1::text::uuid AND $2 IN (u.charm, a.charm)) AS is_held
@@ -67,12 +68,12 @@ _CHUNK = """
 
 
 async def is_running(fetch: Fetch, event_id: str, *, lease_token: int) -> bool:
-    """Return whether an event or a task runs under the lease of a token."""
+    """Return whether an event or a task runs under the lease with a token."""
     return bool(await fetch(RUNS, event_id, lease_token))
 
 
 async def bag(fetch: Fetch, event_id: str, *, lease_token: int, relation: int, owner: str) -> Bag | None:
-    """Return a bag that the unit of a running event may read, None for any other; one may be empty."""
+    """Return a bag, possibly empty, that the unit of a running event may read, or None if it may not."""
     found = await fetch(READ, event_id, lease_token, relation, owner)
     if not found:
         return None
@@ -81,13 +82,13 @@ async def bag(fetch: Fetch, event_id: str, *, lease_token: int, relation: int, o
 
 
 async def holds_charm(fetch: Fetch, lease_id: str, digest: str) -> bool:
-    """Return whether a unit that is held under a lease runs the charm with a digest, or is to run it."""
+    """Return whether a unit that is held under a lease runs, or will run, the charm with a digest."""
     found = await fetch(HOLDS_CHARM, lease_id, digest)
     return bool(found[0]["is_held"])
 
 
 async def package(database: Database, digest: str) -> AsyncGenerator[bytes, None]:
-    """Yield the package of a charm chunk by chunk, each read by itself: a charm never changes."""
+    """Yield the package of a charm in chunks. Each is read by its own query, because a charm never changes."""
     number = 0
     while True:
         found = await database.fetch(_CHUNK, digest, number)

@@ -1,8 +1,8 @@
-"""What nothing needs any more: DEAD units, DYING relations that nobody is in, DYING applications without units.
+"""Finds and deletes unused rows: DEAD units, DYING relations without members, DYING applications without units.
 
-Each is deleted in a transaction of its own. Its row is locked first, by a statement of its own: who is about to refer
-to it holds its key, and is waited for; who comes later finds nothing to refer to. So what the condition says when the
-lock is there still holds when the row is deleted, together with all that goes with it.
+Each row is deleted in a transaction of its own. A first statement locks the row. This waits for transactions that are
+about to refer to it, because they hold its key; later ones find no row. So a condition that holds when the row is
+locked still holds when the row is deleted, together with its dependent rows.
 """
 
 import dataclasses
@@ -29,14 +29,14 @@ FIND_APPLICATIONS = f"""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of what may be reaped: how it is found, locked and deleted, in this order."""
+    """A kind of row that may be reaped, and the statements that find, lock and delete it."""
 
     find: str
     lock: str
     deletes: tuple[str, ...]
 
 
-# What a unit has said in relations goes with it, and so do the storages that it has not kept.
+# A unit's bags are deleted with it, and so are the storages that it does not keep.
 UNIT = Kind(
     FIND_UNITS,
     "SELECT id FROM unit WHERE id = $1::text::uuid FOR UPDATE",
@@ -54,7 +54,7 @@ RELATION = Kind(
     "SELECT id FROM relation WHERE id = $1::text::uuid FOR UPDATE",
     (f"DELETE FROM relation r WHERE r.id = $1::text::uuid AND {_RELATION_IS_DONE}",),  # noqa: S608
 )
-# Its peer relations live as long as it does.
+# An application's peer relations live as long as the application.
 APPLICATION = Kind(
     FIND_APPLICATIONS,
     "SELECT id FROM application WHERE id = $1::text::uuid FOR UPDATE",
@@ -70,12 +70,15 @@ APPLICATION = Kind(
 
 
 async def find(fetch: Fetch, kind: Kind) -> list[str]:
-    """Return the ids of what may be reaped of a kind."""
+    """Return the ids of the rows of a kind that may be reaped."""
     return [row["id"] for row in await fetch(kind.find)]
 
 
 async def reap(transaction: Transaction, kind: Kind, id_: str) -> None:
-    """Delete it, unless it is needed again or somebody else was faster. Raises `LookAgain` where it is referred to."""
+    """Delete a row, unless it is needed again or was deleted already.
+
+    Raises `LookAgain` if another row refers to it.
+    """
     with look_again():
         if await transaction.fetch(kind.lock, id_):
             for statement in kind.deletes:

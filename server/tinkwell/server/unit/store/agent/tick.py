@@ -1,4 +1,4 @@
-"""Small things that go with a unit's events: when it is told to look after itself, and the status of one in error."""
+"""Small changes that accompany a unit's events: the time of `update-status`, and the status of a unit in error."""
 
 from tinkwell.server.database.database import Transaction
 
@@ -6,7 +6,7 @@ _SET_NEXT = """
     UPDATE unit SET next_tick_at = clock_timestamp() + make_interval(secs => $2)
      WHERE id = $1::text::uuid AND life = 'ALIVE'
 """
-# What the charm has said of itself, also meanwhile, is kept until the error is over.
+# The status that the charm sets, also during the error, is kept until the error is over.
 _SET_ERROR = """
     UPDATE unit SET said_name = CASE status_name WHEN 'error' THEN said_name ELSE status_name END,
                     said_message = CASE status_name WHEN 'error' THEN said_message ELSE status_message END,
@@ -22,21 +22,21 @@ _REMOVAL_ACTOR = "SELECT removal_actor FROM unit WHERE namespace = $1 AND name =
 
 
 async def set_next(transaction: Transaction, unit_id: str, seconds: float) -> None:
-    """Let `update-status` be due in so many seconds, whatever was missed before."""
+    """Set the time of the next `update-status`. Missed ones are not made up for."""
     await transaction.fetch(_SET_NEXT, unit_id, seconds)
 
 
 async def set_error(transaction: Transaction, unit_id: str, message: str) -> None:
-    """Let a unit's status say that an event of it has failed."""
+    """Set a unit's status to show that an event of it has failed."""
     await transaction.fetch(_SET_ERROR, unit_id, message)
 
 
 async def clear_error(transaction: Transaction, unit_id: str) -> None:
-    """Let a unit's status say no more that an event of it has failed."""
+    """Restore the status that a unit had before an event of it failed."""
     await transaction.fetch(_CLEAR_ERROR, unit_id)
 
 
 async def removal_actor(transaction: Transaction, namespace: str, unit: str) -> str:
-    """Return who has asked for the removal of a unit; empty for nobody, and where it is gone."""
+    """Return who has requested the removal of a unit, or an empty text if nobody has, or if the unit is gone."""
     found = await transaction.fetch(_REMOVAL_ACTOR, namespace, unit)
     return str(found[0]["removal_actor"]) if found else ""

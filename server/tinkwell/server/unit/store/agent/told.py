@@ -1,11 +1,11 @@
-"""What a unit tells beside its events, and which stays whatever becomes of these: its status, and lines of its log."""
+"""What a unit reports besides its events, independent of their outcome: its status, and lines of its log."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from tinkwell.server.database.database import Transaction
 
-# While an event has failed the unit shows that; what its charm says is kept for afterwards.
+# While an event has failed, the unit shows that, and the status of its charm is kept for later.
 _STATUS = """
     UPDATE unit u
        SET status_name = n.status_name, status_message = n.status_message, said_name = n.said_name,
@@ -41,7 +41,7 @@ _ATTEMPTS = """
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NewLine:
-    """A line that a unit has logged in an event; `number` counts from 1 within the attempt."""
+    """A line that a unit has logged in an event. `number` counts from 1 within the attempt."""
 
     ordinal: int
     attempt: int
@@ -53,22 +53,22 @@ class NewLine:
 async def set_status(
     transaction: Transaction, unit_id: str, *, name: str | None, message: str | None, workload_version: str | None
 ) -> None:
-    """Write what is given of a unit's status; what is None stays."""
+    """Write the given parts of a unit's status. A part that is None stays."""
     await transaction.fetch(_STATUS, unit_id, name, message, workload_version)
 
 
 async def set_application_status(transaction: Transaction, application_id: str, name: str, message: str) -> None:
-    """Write what the leader says of its application, which is locked."""
+    """Write the status that the leader sets for its application, which is locked."""
     await transaction.fetch(_APPLICATION_STATUS, application_id, name, message)
 
 
 async def attempts(transaction: Transaction, unit_id: str, ordinals: Collection[int]) -> Mapping[int, int]:
-    """Return how many attempts there were at events of a unit; those that it has not, or not any more, are left out."""
+    """Return the numbers of attempts at events of a unit. Events that do not exist, or were deleted, are left out."""
     found = await transaction.fetch(_ATTEMPTS, unit_id, list(ordinals))
     return {row["ordinal"]: row["attempt"] for row in found}
 
 
 async def append(transaction: Transaction, unit_id: str, lines: Sequence[NewLine]) -> None:
-    """Add lines to the log of a unit that is locked; one that is there is left as it is."""
+    """Add lines to the log of a locked unit. A line that exists stays unchanged."""
     names = ("ordinal", "attempt", "number", "level", "text")
     await transaction.fetch(_APPEND, unit_id, *([getattr(line, name) for line in lines] for name in names))

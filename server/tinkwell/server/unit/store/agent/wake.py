@@ -1,4 +1,4 @@
-"""Which units an agent serves, and which of them an event of the log concerns."""
+"""Decides which units an agent serves, and which units an event of the log concerns."""
 
 import dataclasses
 from collections.abc import Collection, Sequence
@@ -21,9 +21,9 @@ SERVED = f"""
      WHERE (u.machine_id = ANY ($1::text[]::uuid[]) OR u.is_anywhere AND $2)
      ORDER BY u.namespace, a.name, u.number
 """
-# What no event of the log tells: that the agent of a unit is no more.
+# No event of the log reports that the lease of a unit's agent is over.
 ABANDONED = f"{_COLUMNS} WHERE u.lease_id IS NOT NULL AND l.id IS NULL AND u.life <> 'DEAD'"
-# Who changes something in a relation concerns the other end, and its own application where siblings see each other.
+# A change in a relation concerns the other end, and also the own application if siblings see each other.
 TOUCHED = f"""
     WITH touched AS (
         SELECT unnest($1::text[])::uuid AS id
@@ -61,9 +61,10 @@ TOUCHED = f"""
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A unit that may have something due. `lease_id` is the live lease that has it, and `engine` its; empty for none.
+    """A unit that may have something due.
 
-    `charm` is the digest of its application's charm, and `unit_charm` of the one that it runs; empty before its first.
+    `lease_id` is the live lease that holds it, and `engine` that lease's engine, empty for none. `charm` is the digest
+    of its application's charm, and `unit_charm` of the charm that it runs, empty before the first.
     """
 
     unit_id: str
@@ -80,7 +81,7 @@ class Found:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What an agent serves under its lease. No `charms` and no `applications` stand for all of them."""
+    """What an agent serves under its lease. Empty `charms` and `applications` stand for all."""
 
     lease_id: str
     engine: str
@@ -107,10 +108,11 @@ class Serving:
 class Concerned:
     """What events concern, by ids.
 
-    `named` are units by application and name. Applications that are `related` concern all to whom they are related.
-    `in_relations` are an application of which a unit has changed something in the relation with a number; `relations`
-    are relations with the name of the application that has changed something there, empty where both ends are to look.
-    `workflows` have ended, and concern the units on their machines; `secrets` concern their owners and readers.
+    `named` are units by application and name. `related` are applications that concern all units related to them.
+    `in_relations` are applications, each with the number of a relation in which a unit of it has changed something.
+    `relations` are relations, each with the name of the application that has changed something there, empty if both
+    ends are concerned. `workflows` have ended, and concern the units on their machines. `secrets` concern their owners
+    and readers.
     """
 
     units: Collection[str] = ()

@@ -1,7 +1,7 @@
-"""The SQL of what a unit is told: what it is decided on, and what a grant, a commit and a failure write.
+"""The SQL of units' events: the state that decides on them, and the changes of a grant, a commit and a failure.
 
-Who calls these has locked the unit's row (`lock`), and before that the application's, and after it the relation's,
-where it has to; see `lock`. What is read is read by one statement, after the locks.
+The caller has locked the unit's row, and the application's before it and the relation's after it if they are needed;
+see `lock`. After the locks, one statement reads everything.
 """
 
 from tinkwell.server.unit.store.delivery.change import apply

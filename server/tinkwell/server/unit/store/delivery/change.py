@@ -1,4 +1,4 @@
-"""What a grant and a commit change outside of the ledger, as `core.unit.change` says it."""
+"""The changes of a grant and a commit outside of the ledger, as `core.unit.change` defines them."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -63,19 +63,20 @@ _DETACH_KEPT = """
      WHERE unit_id = $1::text::uuid AND name = $2 AND is_kept
 """
 _DETACH = "DELETE FROM storage WHERE unit_id = $1::text::uuid AND name = $2"
-# Storages that it was to see with a newer charm are let go as well.
+# Storages that the unit would have seen with a newer charm are released as well.
 _LEAVE_STORAGES = """
     UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false
      WHERE unit_id = $1::text::uuid AND is_kept
 """
 _DROP_STORAGES = "DELETE FROM storage WHERE unit_id = $1::text::uuid"
-# It is due again after its interval, counted from now.
+# The next rotation is due after the interval, counted from now.
 ROTATE = f"""
     UPDATE secret s SET rotates_at = {rotation.after_now("s.rotation")}
       FROM unit u
      WHERE u.id = $1::text::uuid AND s.namespace = u.namespace AND s.name = $2
 """  # noqa: S608
-# Locked in the order in which all lock secrets, and by a statement of its own, so that all of them are before any goes.
+# Locked in the order in which all transactions lock secrets, and by a separate statement, so that all of them are
+# locked before any is deleted.
 _LOCK_SECRETS = "SELECT id FROM secret WHERE unit_id = $1::text::uuid ORDER BY id FOR UPDATE"
 _DROP_SECRETS = "DELETE FROM secret WHERE unit_id = $1::text::uuid"
 _FORGET_SECRETS = "DELETE FROM secret_reader WHERE unit_id = $1::text::uuid"
@@ -83,7 +84,7 @@ _END_TASKS = """
     UPDATE task SET state = 'CANCELLED', message = 'its unit was removed', finished_at = clock_timestamp()
      WHERE unit_id = $1::text::uuid AND state IN ('PENDING', 'RUNNING')
 """
-# Of whom it was told, nobody need be kept any more.
+# No member is kept for the sake of this unit after it has left.
 _FORGET_MEMBERS = "DELETE FROM unit_member WHERE unit_id = $1::text::uuid"
 _DIE = """
     UPDATE unit SET life = 'DEAD', phase = 'TEARDOWN', next_tick_at = NULL, force_at = NULL WHERE id = $1::text::uuid
@@ -110,9 +111,10 @@ STATEMENTS: Mapping[type[change.Change], tuple[str, ...]] = {
 
 
 async def apply(transaction: Transaction, unit_id: str, changes: Iterable[change.Change]) -> None:
-    """Write changes in their order. The unit is locked, and with `Announce` and `Resign` its application before it.
+    """Write changes in order.
 
-    Raises `LookAgain` where what they refer to is gone.
+    The unit is locked, and before it the application for `Announce` and `Resign`. Raises `LookAgain` if a row that they
+    refer to is gone.
     """
     for each in changes:
         for statement in STATEMENTS[type(each)]:

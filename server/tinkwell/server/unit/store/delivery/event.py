@@ -1,4 +1,4 @@
-"""What becomes of a unit's events: granted, ended, tried again. The unit's row is locked by whoever calls these."""
+"""Grants, ends and retries a unit's events. The caller has locked the unit's row."""
 
 import dataclasses
 import json
@@ -9,8 +9,8 @@ from tinkwell.server.database.database import Transaction
 from tinkwell.server.unit.store.agent.own import Bag
 from tinkwell.server.unit.store.delivery.row import NewEvent
 
-# How many of a unit's events are kept, with what was logged in them, beside those that its charm has deferred. They are
-# forgotten some at a time.
+# The number of events of a unit that are kept, with their logs, besides those that its charm has deferred. Older ones
+# are deleted some at a time.
 KEPT_EVENTS = 1_000
 _FORGOTTEN_AT_ONCE = 100
 
@@ -51,7 +51,7 @@ RETRY = """
 RETRY_AT = """
     UPDATE unit_event SET retry_at = clock_timestamp() + make_interval(secs => $2) WHERE id = $1::text::uuid
 """
-# The token of attempts whose agent has stopped in order.
+# The token of an attempt whose agent has stopped in order.
 HANDED_BACK = -1
 
 HAND_BACK = f"UPDATE unit_event SET lease_token = {HANDED_BACK} WHERE lease_token = $1 AND state = 'RUNNING'"  # noqa: S608
@@ -66,7 +66,7 @@ FORGET_LINES = "DELETE FROM unit_log WHERE unit_id = $1::text::uuid AND ordinal 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WrittenEvent:
-    """An event that was written, and the bag that was to be read with it; None for none."""
+    """An event that was written, and the bag to read with it, or None."""
 
     id: str
     ordinal: int
@@ -74,7 +74,10 @@ class WrittenEvent:
 
 
 async def write_event(transaction: Transaction, unit_id: str, new: NewEvent, *, reads: str = "") -> WrittenEvent:
-    """Write an event as the unit's next one; `reads` is the owner of a bag of its relation that comes back with it."""
+    """Write an event as the unit's next one.
+
+    `reads` is the owner of a bag of the event's relation, which is returned with it.
+    """
     event, seen = new.event, new.event.seen
     row = (
         await transaction.fetch(
@@ -105,7 +108,7 @@ async def end_event(
     deferred: int = 0,
     consumed: int = 0,
 ) -> None:
-    """End an attempt: with ERROR, after which it is tried again in so many seconds, or for good with a final state."""
+    """End an attempt: with ERROR, and a retry in `retry_in_seconds`, or with a final state."""
     await transaction.fetch(END, event_id, state, message, is_lost, retry_in_seconds, deferred, consumed)
 
 
@@ -120,7 +123,7 @@ async def retry_event(
 ) -> int:
     """Begin the next attempt, which sees what `event` says, and return its number.
 
-    `is_lost`: the former attempt was, and nobody knows how far it came.
+    `is_lost`: the former attempt was lost, and its progress is unknown.
     """
     seen = event.seen
     values = (lease_token, is_lost, timeout_seconds, seen.config, seen.charm, seen.term, seen.bag, event.revision)
@@ -129,15 +132,15 @@ async def retry_event(
 
 
 async def retry_in(transaction: Transaction, event_id: str, seconds: float) -> None:
-    """Have an event in ERROR be tried again in so many seconds, 0 for now."""
+    """Retry an event in ERROR in `seconds`, 0 for now."""
     await transaction.fetch(RETRY_AT, event_id, seconds)
 
 
 async def take_over(transaction: Transaction, event_id: str, lease_token: int) -> None:
-    """Let a running attempt be held under another token, as after its agent came back."""
+    """Put a running attempt under another token, for example after its agent came back."""
     await transaction.fetch(TAKE_OVER, event_id, lease_token)
 
 
 async def hand_back(transaction: Transaction, lease_token: int) -> None:
-    """Let all attempts under a token be made again by whoever is next, as none that was lost."""
+    """Let all attempts under a token be repeated by the next agent, without counting as lost."""
     await transaction.fetch(HAND_BACK, lease_token)

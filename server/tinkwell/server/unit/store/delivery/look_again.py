@@ -1,4 +1,4 @@
-"""What was read is not so any more: a unit or a relation that is referred to has gone meanwhile."""
+"""The error for reads that are out of date: a unit or a relation that is referred to has gone in the meantime."""
 
 import contextlib
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ import asyncpg
 
 
 class LookAgain(Exception):
-    """The transaction is of no use, and what it did is to be tried again in another one. No caller is told of it."""
+    """The transaction is void, and the caller has to repeat its work in another one. No client sees this error."""
 
 
 @contextlib.contextmanager
 def look_again() -> Iterator[None]:
-    """Raise `LookAgain` where PostgreSQL refuses a reference."""
+    """Raise `LookAgain` if PostgreSQL refuses a foreign key."""
     try:
         yield
     except asyncpg.ForeignKeyViolationError as error:

@@ -1,6 +1,7 @@
-"""All that a transaction of a unit's events goes by, by one statement after the locks: statements are what events cost.
+"""Reads all that a transaction about a unit's events needs, by one statement after the locks.
 
-That is what its next event is decided on, what is its own, and who holds it.
+One statement, because the number of statements decides on the cost of an event. The result is what the next event
+depends on, the unit's own data, and its holder.
 """
 
 import dataclasses
@@ -10,7 +11,7 @@ from tinkwell.server.unit.store.agent import hold, own
 from tinkwell.server.unit.store.delivery import state
 from tinkwell.server.unit.store.delivery.row import Loaded
 
-# Columns of one name say the same.
+# Columns with the same name have the same content.
 LOOK = f"""
     SELECT {state.COLUMNS}, {own.COLUMNS}, {hold.COLUMNS}
       FROM {state.TABLES} {own.JOINS} {hold.JOINS}
@@ -28,7 +29,7 @@ class Looked:
 
 
 async def look(fetch: Fetch, unit_id: str, *, lease_token: int) -> Looked | None:
-    """Look at a unit for the holder of a lease; None if there is no such unit."""
+    """Read a unit for the holder of a lease. Return None if there is no such unit."""
     found = await fetch(LOOK, unit_id, lease_token)
     if not found:
         return None

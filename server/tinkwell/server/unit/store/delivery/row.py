@@ -1,4 +1,4 @@
-"""What is read of a unit, and what is written of its events."""
+"""The rows that are read of a unit, and those that are written about its events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from tinkwell.core.unit.view import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitRow:
-    """A unit, beside what its ledger and its view have.
+    """A unit, without its ledger and view.
 
-    `machine_id` is empty where it is on none, `lease_id` where no agent has served it. `last_ordinal` is that of its
-    newest event, 0 before the first. `removal_reason` and `removal_actor` are empty while nobody has asked for it.
+    `machine_id` is empty if it has none, `lease_id` if no agent has served it. `last_ordinal` is that of its newest
+    event, 0 before the first. `removal_reason` and `removal_actor` are empty until its removal is requested.
     """
 
     id: str
@@ -34,9 +34,10 @@ class UnitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationRow:
-    """The application of a unit. `leader` is the number of the unit that leads, None for none.
+    """The application of a unit.
 
-    `charm` is the digest of what its units have to run, and `charm_kind` its kind.
+    `leader` is the number of the leading unit, None for none. `charm` is the digest of the charm that its units have to
+    run, and `charm_kind` its kind.
     """
 
     id: str
@@ -61,10 +62,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """An event in flight, RUNNING or in ERROR. `event` has what its last attempt sees.
+    """An event in flight, RUNNING or in ERROR.
 
-    `remaining_seconds` is until its deadline, negative past it. `retry_in_seconds` is until it is tried again, negative
-    where that is due, None where it is not tried by itself. `is_lost`: its last attempt was.
+    `event` is what its last attempt sees. `remaining_seconds` is the time until its deadline, negative after it.
+    `retry_in_seconds` is the time until its retry, negative if that is due, None if it is not retried automatically.
+    `is_lost`: its last attempt was lost.
     """
 
     id: str
@@ -84,9 +86,9 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
-    """An event that is granted, or SKIPPED, beside what it says.
+    """An event to write, granted or SKIPPED, and its circumstances.
 
-    `timeout_seconds` is from the grant to its deadline. `cause` is a JSON object as text.
+    `timeout_seconds` is the time from the grant to its deadline. `cause` is a JSON object as text.
     """
 
     event: UnitEvent
@@ -103,10 +105,10 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """All that the next event of a unit is decided on.
+    """All that the next event of a unit depends on.
 
-    `removal_actors` says, by the numbers of relations that are dying, who has asked for that. `running_task` is the id
-    of the task that runs, empty for none; `committed_ordinal` is of the newest event that is COMMITTED, 0 for none.
+    `removal_actors` has, by the numbers of dying relations, who has requested their removal. `running_task` is the id
+    of the task that runs, empty for none. `committed_ordinal` is that of the newest COMMITTED event, 0 for none.
     """
 
     unit: UnitRow

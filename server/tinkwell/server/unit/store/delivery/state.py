@@ -1,4 +1,4 @@
-"""A unit's ledger and its view, by one statement: what it was told, and what is so now."""
+"""Reads a unit's ledger and its view by one statement: what it was told, and the state now."""
 
 import functools
 import json
@@ -45,8 +45,8 @@ _STORAGES = """
     (SELECT CAST(json_agg(json_build_array(s.name, s.life, s.is_attached)) AS text) FROM storage s
       WHERE s.unit_id = u.id AND (s.is_attached OR s.kind = ANY (known.storages))) AS storages
 """
-# What it was told of: members that only an event in flight refers to are left out. There may be very many members, and
-# names need no escaping, so these are put together as text.
+# What the unit was told. Members that only an event in flight refers to are left out. There may be very many members,
+# and their names need no escaping, so the lists are built as text.
 _TOLD = """
     (SELECT CAST(json_agg(json_build_array(
             r.number, t.is_created, t.is_broken, t.application_version, t.own_version,
@@ -57,15 +57,15 @@ _TOLD = """
        FROM unit_relation t JOIN relation r ON r.id = t.relation_id
       WHERE t.unit_id = u.id) AS told
 """
-# Who leaves owes a relation the end of what it was told: as long as it is IN, and in a peer relation as long as it
-# refers to anybody. Of all others nobody asks.
+# A unit that leaves owes a relation the end of its events while it is IN, and a peer relation while it refers to any
+# member. This is computed only for units that leave.
 _OWES = """
     (x.life = 'DYING'
      AND CASE WHEN r.is_peer THEN EXISTS (SELECT FROM unit_member k WHERE k.unit_id = x.id AND k.relation_id = r.id)
               ELSE m.membership = 'IN' END)
 """
-# What units of one application see of each other where Juju shows them nothing is left out. Of who is IN and stays the
-# name and two numbers are told.
+# Leaves out what units of one application see of each other if Juju does not show it. For a member that is IN and
+# stays, only its name and two numbers are read.
 _MEMBERS = f"""
     (SELECT CAST(concat('[', string_agg(concat(
             '["', x.name, '",', coalesce(b.version, 0), ',', m.entered,
@@ -93,7 +93,7 @@ _RELATIONS = f"""
       WHERE mine.application_id = a.id
         AND (t.unit_id IS NOT NULL OR mine.endpoint = ANY (known.endpoints))) AS relations
 """  # noqa: S608
-# By which an agent that keeps files beside the rows knows what of them stands.
+# From this, an agent that keeps files beside the rows knows which of its files are committed.
 _COMMITTED = """
     coalesce((SELECT y.ordinal FROM unit_event y WHERE y.unit_id = u.id AND y.state = 'COMMITTED'
                ORDER BY y.ordinal DESC LIMIT 1), 0) AS committed_ordinal
@@ -109,12 +109,12 @@ TABLES = """
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.state IN ('RUNNING', 'ERROR')
 """
 LOAD = f"SELECT {COLUMNS} FROM {TABLES} WHERE u.id = $1::text::uuid"  # noqa: S608
-# A unit that has a thousand members is read for each of its events, and of nearly all of them nothing has changed.
+# A unit with a thousand members is read for each of its events, and nearly all of its members are unchanged.
 _KEPT = 16_384
 
 
 async def load(fetch: Fetch, unit_id: str) -> Loaded | None:
-    """Return all that a unit's next event is decided on, as it is at this moment; None if there is no such unit."""
+    """Return all that a unit's next event depends on, or None if there is no such unit."""
     found = await fetch(LOAD, unit_id)
     return loaded_of(found[0]) if found else None
 
@@ -146,7 +146,7 @@ def loaded_of(found: asyncpg.Record) -> Loaded:
 
 
 def _list(text: str | None) -> list[Any]:
-    """Read what was aggregated; PostgreSQL says NULL for nothing."""
+    """Read an aggregated list. PostgreSQL returns NULL for an empty one."""
     return json.loads(text) if text is not None else []
 
 

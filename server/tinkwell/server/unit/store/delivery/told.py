@@ -1,4 +1,4 @@
-"""What a commit changes in a ledger, written as the difference to what it was."""
+"""Writes the changes of a ledger as the difference to its former state."""
 
 from collections.abc import Mapping
 
@@ -55,9 +55,9 @@ _NOTHING = RelationLedger(created=False)
 
 
 async def save(transaction: Transaction, unit_id: str, before: Ledger, after: Ledger) -> None:
-    """Write the difference between a unit's ledger as it was read, under its lock, and as it is now.
+    """Write the difference between a unit's ledger as it was read under its lock, and as it is now.
 
-    Raises `LookAgain` where what it refers to is gone.
+    Raises `LookAgain` if a row that the ledger refers to is gone.
     """
     with look_again():
         await _save(transaction, unit_id, before, after)
@@ -79,7 +79,7 @@ async def _save(transaction: Transaction, unit_id: str, before: Ledger, after: L
 
 
 def _own(ledger: Ledger) -> tuple[object, ...]:
-    """Return what of a ledger stands in the unit's own row."""
+    """Return the fields of a ledger that the unit's own row stores."""
     return (
         ledger.installed,
         ledger.started,

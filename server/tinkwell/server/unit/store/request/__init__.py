@@ -1,1 +1,1 @@
-"""What operators ask for: charms, applications, their units, relations and storages, as rows."""
+"""The rows of operators' requests: charms, applications, and their units, relations and storages."""

@@ -1,4 +1,4 @@
-"""Applications: locked, made, changed, found, listed."""
+"""Applications: locked, created, changed, found, listed."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _COLUMNS = """
     (SELECT count(*) FROM unit u WHERE u.application_id = a.id AND u.life <> 'DEAD') AS units, a.created_at,
     a.updated_at
 """
-# The most urgent status of its units stands for that of an application whose leader has said nothing.
+# An application whose leader has set no status has the most urgent status of its units.
 _FROM = """
       FROM application a JOIN charm c ON c.digest = a.charm
       LEFT JOIN LATERAL (
@@ -39,7 +39,7 @@ LOCK = """
     SELECT CAST(id AS text) AS id FROM application WHERE namespace = $1 AND name = ANY ($2::text[])
      ORDER BY id FOR NO KEY UPDATE
 """
-# A statement of its own, because it must see what was committed while the lock was waited for.
+# A second statement, because it must see what was committed while the first one waited for the lock.
 _LOCKED = """
     SELECT CAST(a.id AS text) AS id, a.name, a.life, a.charm, a.profile, CAST(a.config AS text) AS config,
            a.next_number,
@@ -70,7 +70,7 @@ _LIST = sqlalchemy.text(f"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
-    """An application that nobody else changes until the transaction ends. `units` are those that are not DEAD."""
+    """An application that is locked until the transaction ends. `units` is the number of those that are not DEAD."""
 
     id: str
     name: str
@@ -83,7 +83,7 @@ class Locked:
 
 
 async def lock(transaction: Transaction, namespace: str, names: Sequence[str]) -> Mapping[str, Locked]:
-    """Lock applications in the order of their ids, and return those that there are by their names."""
+    """Lock applications in the order of their ids, and return the existing ones by name."""
     if not await transaction.fetch(LOCK, namespace, list(names)):
         return {}
     return {row["name"]: _locked(row) for row in await transaction.fetch(_LOCKED, namespace, list(names))}
@@ -99,13 +99,13 @@ async def insert(
     profile: Profile,
     config: str,
 ) -> str:
-    """Make an application without units, and return its id, which is made up where none is given."""
+    """Create an application without units, and return its id. An empty id is replaced by a new one."""
     values = (application_id or None, namespace, name, charm, profile.value, config)
     return str((await transaction.fetch(_INSERT, *values))[0]["id"])
 
 
 async def take_numbers(transaction: Transaction, application_id: str, count: int) -> int:
-    """Return the first of so many numbers that no unit of the application ever had."""
+    """Return the first of `count` consecutive numbers that no unit of the application ever had."""
     return int((await transaction.fetch(_TAKE_NUMBERS, application_id, count))[0][0])
 
 
@@ -115,23 +115,23 @@ async def configure(transaction: Transaction, application_id: str, config: str) 
 
 
 async def refresh(transaction: Transaction, application_id: str, *, charm: str, config: str) -> None:
-    """Give an application another charm, and the configuration that goes with it."""
+    """Give an application another charm and the configuration for it."""
     await transaction.fetch(_REFRESH, application_id, charm, config)
 
 
 async def mark_dying(transaction: Transaction, application_id: str, *, actor: str) -> bool:
-    """Begin the end of an application; False where it has begun already."""
+    """Begin the end of an application. Return False if it has begun already."""
     return bool(await transaction.fetch(_MARK, application_id, actor))
 
 
 async def find(fetch: Fetch, namespace: str, name: str) -> Application | None:
-    """Return the application of a name; None if there is none."""
+    """Return the application with a name, or None if there is none."""
     found = await fetch(FIND, namespace, name)
     return _application(found[0]) if found else None
 
 
 async def find_by_id(fetch: Fetch, application_id: str) -> Application | None:
-    """Return the application of an id; None if there is none."""
+    """Return the application with an id, or None if there is none."""
     found = await fetch(FIND_BY_ID, application_id)
     return _application(found[0]) if found else None
 

@@ -1,4 +1,4 @@
-"""What the log tells of the causes of a unit's events, as far back as is looked."""
+"""Reads the causes of a unit's events from the newest part of the log."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 from tinkwell.server.database.database import Fetch
 
-# There is no index for it, so no more of the log is read than takes a moment.
+# The log has no index for this, so only this many revisions are read, which takes a moment.
 _REVISIONS = 50_000
 _NEAR = 100
 _SINCE = f"(SELECT last_value FROM events_revision) - {_REVISIONS}"  # noqa: S608
@@ -18,7 +18,7 @@ BAG = f"""
        AND CAST(e.data ->> 'version' AS bigint) = $4
      ORDER BY e.revision DESC LIMIT 1
 """  # noqa: S608
-# A commit and the bags that it changes are written by one transaction, and so stand close together.
+# A commit and its changes of bags are written by one transaction, so their revisions are close together.
 COMMIT = f"""
     SELECT e.revision, e.actor, CAST(e.data AS text) AS data FROM events e
      WHERE e.revision BETWEEN $1 - {_NEAR} AND $1 + {_NEAR}
@@ -36,7 +36,7 @@ APPLICATION = f"""
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event of the log: its revision, who has caused it, and what it says."""
+    """An event of the log: its revision, its actor, and its data."""
 
     revision: int
     actor: str
@@ -44,17 +44,17 @@ class Told:
 
 
 async def find_bag(fetch: Fetch, namespace: str, number: int, owner: str, version: int) -> Told | None:
-    """Return the event that tells of a version of a bag; None where it is not found any more."""
+    """Return the event with a version of a bag, or None if it is not found."""
     return _told(await fetch(BAG, namespace, number, owner, version))
 
 
 async def find_commit(fetch: Fetch, namespace: str, unit: str, *, near: int) -> Told | None:
-    """Return the event that tells of a unit's commit beside a revision; None where there is none."""
+    """Return the event with a unit's commit near a revision, or None if there is none."""
     return _told(await fetch(COMMIT, near, namespace, unit))
 
 
 async def find_application(fetch: Fetch, application_id: str, counter: str, version: int) -> Told | None:
-    """Return the first event in which `counter` of an application, such as config_version, is so much."""
+    """Return the first event in which a counter of an application, such as config_version, has this value."""
     return _told(await fetch(APPLICATION, application_id, counter, version))
 
 

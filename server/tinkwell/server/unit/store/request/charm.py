@@ -1,4 +1,4 @@
-"""Charms: stored by the digests of their packages, which are kept in chunks, found, listed."""
+"""Charms: stored by the digests of their packages, whose content is stored in chunks; found and listed."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from tinkwell.server.database.database import Fetch, Transaction
 CHUNK_BYTES = 1024 * 1024
 
 _LISTED_ROWS = 100
-# Who uses a charm says so, unless somebody has just done it: then the row is not written, and nobody waits for it.
+# A use of a charm is written to its row at most once in this time, so that few transactions wait for the row.
 _USE_SECONDS = 3_600.0
 _CHARM = """
     CAST(c.id AS text) AS id, c.version, c.digest, c.size, CAST(c.manifest AS text) AS manifest, c.warnings,
@@ -32,7 +32,7 @@ USE = """
     UPDATE charm SET used_at = clock_timestamp()
      WHERE digest = $1 AND used_at < clock_timestamp() - make_interval(secs => $2)
 """
-# A unit may run a charm that its application has no more.
+# A unit may run a charm that its application no longer has.
 FORGET = """
     DELETE FROM charm
      WHERE id IN (SELECT c.id FROM charm c
@@ -48,7 +48,7 @@ _LIST = sqlalchemy.text(f"""
 
 
 async def insert(transaction: Transaction, new: Charm) -> str | None:
-    """Store a charm without its package, and return its id; None where it is there already."""
+    """Store a charm without its package, and return its id, or None if it exists."""
     manifest = new.manifest
     values = (
         new.digest,
@@ -66,28 +66,28 @@ async def insert(transaction: Transaction, new: Charm) -> str | None:
 
 
 async def insert_chunk(transaction: Transaction, charm_id: str, number: int, data: bytes) -> None:
-    """Store a chunk of a package; they are numbered from 0."""
+    """Store a chunk of a package. Chunks are numbered from 0."""
     await transaction.fetch(_INSERT_CHUNK, charm_id, number, data)
 
 
 async def use(fetch: Fetch, digest: str) -> None:
-    """Write down that a charm is used."""
+    """Record the use of a charm."""
     await fetch(USE, digest, _USE_SECONDS)
 
 
 async def forget(fetch: Fetch, *, age_seconds: float, limit: int) -> None:
-    """Forget some of the charms that nothing names, and that nobody has used for so long."""
+    """Delete some of the charms that nothing refers to and that were not used for this long."""
     await fetch(FORGET, age_seconds, limit)
 
 
 async def find(fetch: Fetch, digest: str) -> StoredCharm | None:
-    """Return the charm of a digest; None if there is none."""
+    """Return the charm with a digest, or None if there is none."""
     found = await fetch(FIND, digest)
     return _charm(found[0]) if found else None
 
 
 async def list_charms(connection: AsyncConnection, name: str) -> AsyncGenerator[StoredCharm, None]:
-    """Yield the charms of a name, or all, by name, those of a name newest first."""
+    """Yield the charms with a name, or all, sorted by name and then newest first."""
     async with connection.stream(_LIST, {"name": name}) as rows:
         async for found in rows.mappings():
             yield _charm(found)

@@ -1,4 +1,4 @@
-"""The events of units as they are kept, the notices that their charms have deferred, and what they have logged."""
+"""The stored events of units, the notices that their charms have deferred, and their logs."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -33,7 +33,7 @@ NOTICES = """
     SELECT n.handler, n.ordinal, CAST(n.event AS text) AS event, n.attempts, n.created_at
       FROM deferred_notice n WHERE n.unit_id = $1::text::uuid ORDER BY n.id
 """
-# The lines of a page come in the order of their ids, which is that in which they were stored.
+# The lines of a page come in the order of their ids, which is the order in which they were stored.
 _LINE = """
     SELECT l.id, CAST(u.id AS text) AS unit_id, u.name AS unit,
            coalesce(coalesce(nullif(e.endpoint, ''), nullif(split_part(e.storage, '/', 1), '')) || '-', '')
@@ -42,7 +42,7 @@ _LINE = """
       FROM unit u JOIN unit_log l ON l.unit_id = u.id
       LEFT JOIN unit_event e ON e.unit_id = u.id AND e.ordinal = l.ordinal
 """
-# Ids grow within a unit alone: a smaller one of another unit may come later.
+# Ids grow only within one unit: a smaller id of another unit may appear later.
 LINES = f"""
     {_LINE}
       JOIN unnest($1::text[], $2::bigint[]) AS p (unit_id, after) ON u.id = p.unit_id::uuid AND l.id > p.after
@@ -58,7 +58,7 @@ NEWEST = """
 async def list_events(
     connection: AsyncConnection, unit_id: str, *, kinds: Sequence[str], limit: int
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events of a unit, newest first, of some kinds or all, at most so many."""
+    """Yield the events of a unit, newest first, of some kinds or all, at most `limit`."""
     values = {"unit_id": unit_id, "kinds": list(kinds), "limit": limit}
     async with connection.stream(_LIST, values) as rows:
         async for found in rows.mappings():
@@ -66,22 +66,22 @@ async def list_events(
 
 
 async def list_notices(fetch: Fetch, unit_id: str) -> Sequence[Notice]:
-    """Return what a unit's charm has deferred, in the order in which it is tried again."""
+    """Return the notices that a unit's charm has deferred, in the order in which they are retried."""
     return [Notice(**dict(row)) for row in await fetch(NOTICES, unit_id)]
 
 
 async def list_lines(fetch: Fetch, after: Mapping[str, int], *, limit: int) -> Sequence[LogLine]:
-    """Return the next lines that units have logged, each after a line of its own, at most so many."""
+    """Return the next lines of several units' logs, each after a line of its own, at most `limit`."""
     return [LogLine(**dict(row)) for row in await fetch(LINES, list(after.keys()), list(after.values()), limit)]
 
 
 async def find_newest(fetch: Fetch, unit_ids: Sequence[str], *, count: int) -> int:
-    """Return the id of a line after which units have logged so many lines, fewer if there are no more."""
+    """Return the id of the line that is followed by `count` lines of units, or by all lines if there are fewer."""
     return int((await fetch(NEWEST, list(unit_ids), count))[0][0])
 
 
 def read(found: Mapping[Any, Any]) -> Event:
-    """Make an event of a row that has `COLUMNS`."""
+    """Read an event from a row with `COLUMNS`."""
     relation = None
     if found["relation"]:
         relation = EventRelation(

@@ -1,4 +1,4 @@
-"""Namespaces: made, set, found, listed; and the numbers that each gives once."""
+"""Namespaces: created, changed, found, listed; and the numbers that each namespace assigns."""
 
 from collections.abc import AsyncGenerator
 
@@ -28,13 +28,13 @@ _SET = """
 _LIST = sqlalchemy.text(f"SELECT {_COLUMNS} FROM namespace n ORDER BY n.name").execution_options(  # noqa: S608
     yield_per=_LISTED_ROWS
 )
-# These lock the namespace, which is the last lock that a transaction takes.
+# These statements lock the namespace, which is the last lock that a transaction takes.
 _TAKE_RELATIONS = "UPDATE namespace SET next_relation = next_relation + $2 WHERE name = $1 RETURNING next_relation - $2"
 _TAKE_STORAGES = "UPDATE namespace SET next_storage = next_storage + $2 WHERE name = $1 RETURNING next_storage - $2"
 
 
 async def ensure(transaction: Transaction, name: str) -> bool:
-    """Make a namespace; False where it is there already."""
+    """Create a namespace. Return False if it exists."""
     return bool(await transaction.fetch(_ENSURE, name))
 
 
@@ -46,22 +46,22 @@ async def change(
     event_timeout_seconds: int | None,
     is_retrying: bool | None,
 ) -> bool:
-    """Set what is not None; False where nothing changes."""
+    """Change the settings that are not None. Return False if nothing changes."""
     return bool(await transaction.fetch(_SET, name, update_status_seconds, event_timeout_seconds, is_retrying))
 
 
 async def take_relations(transaction: Transaction, name: str, count: int) -> int:
-    """Return the first of so many numbers of relations that nobody else gets."""
+    """Return the first of `count` numbers for relations that nothing else gets."""
     return int((await transaction.fetch(_TAKE_RELATIONS, name, count))[0][0])
 
 
 async def take_storages(transaction: Transaction, name: str, count: int) -> int:
-    """Return the first of so many numbers of storages that nobody else gets."""
+    """Return the first of `count` numbers for storages that nothing else gets."""
     return int((await transaction.fetch(_TAKE_STORAGES, name, count))[0][0])
 
 
 async def find(fetch: Fetch, name: str) -> Namespace | None:
-    """Return a namespace; None if there is none."""
+    """Return a namespace, or None if there is none."""
     found = await fetch(FIND, name)
     return Namespace(**dict(found[0])) if found else None
 

@@ -1,10 +1,10 @@
-"""Where units may go: which machines there are, which of them an agent serves that is alive, and who is there."""
+"""The machines that units may go to: which exist, which of them a live agent serves, and the units on them."""
 
 from collections.abc import Collection, Mapping
 
 from tinkwell.server.database.database import Fetch, Transaction
 
-# Nobody deletes the machines until the end.
+# No transaction deletes the machines until this one ends.
 HOLD = """
     SELECT CAST(h.id AS text) AS id FROM hardware h
      WHERE h.id = ANY ($1::text[]::uuid[]) AND h.deleted_at IS NULL ORDER BY h.id FOR SHARE
@@ -22,8 +22,7 @@ SERVED = """
       FROM served s LEFT JOIN unit u ON u.machine_id = s.id AND u.life <> 'DEAD'
      GROUP BY s.id
 """
-# As the agent's side does, which is told apart by what it serves.
-# Of a unit, u: whether an agent is alive that takes it.
+# Whether a live agent takes a unit `u`. This is the SQL form of the agent side's `Serving.has`.
 SERVES = """EXISTS (
         SELECT FROM application t
           JOIN charm c ON c.digest = t.charm
@@ -39,15 +38,15 @@ HAS_AGENT = f"SELECT {SERVES} AS has_agent FROM unit u WHERE u.id = $1::text::uu
 
 
 async def hold_machines(transaction: Transaction, machines: Collection[str]) -> Collection[str]:
-    """Return those of some machines that there are, which nobody deletes until the transaction ends."""
+    """Return those of the machines that exist. They are not deleted until the transaction ends."""
     return {row["id"] for row in await transaction.fetch(HOLD, list(machines))}
 
 
 async def served(fetch: Fetch, *, kind: str, charm: str, namespace: str, application: str) -> Mapping[str, int]:
-    """Return how many units are on each machine whose agent is alive and takes units of this application."""
+    """Return the number of units on each machine whose agent is alive and takes units of this application."""
     return {row["id"]: row["units"] for row in await fetch(SERVED, kind, charm, namespace, application)}
 
 
 async def has_agent(fetch: Fetch, unit_id: str) -> bool:
-    """Return whether an agent is alive that takes a unit, and has the charm that its application runs on."""
+    """Return whether a live agent takes a unit and has the charm of its application."""
     return bool((await fetch(HAS_AGENT, unit_id))[0]["has_agent"])

@@ -1,4 +1,4 @@
-"""Relations: made, ended, found, listed."""
+"""Relations: created, ended, found, listed."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -41,7 +41,7 @@ _INSERT = """
 _INSERT_END = (
     "INSERT INTO relation_end (relation_id, application_id, endpoint) VALUES ($1::text::uuid, $2::text::uuid, $3)"
 )
-# Peers go with their application.
+# Peer relations end with their application.
 _MARK_OF_APPLICATION = """
     UPDATE relation SET life = 'DYING', removal_actor = $2
      WHERE id IN (SELECT r.id FROM relation_end e JOIN relation r ON r.id = e.relation_id
@@ -69,7 +69,7 @@ _LARGEST = """
 
 @dataclass(frozen=True, slots=True)
 class NewEnd:
-    """An end of a relation that is to be made."""
+    """An end of a relation to create."""
 
     application_id: str
     application: str
@@ -78,7 +78,7 @@ class NewEnd:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """How many relations an endpoint has, and of these how many are not ending."""
+    """The number of relations of an endpoint, and the number of those that are not ending."""
 
     all: int
     alive: int
@@ -87,7 +87,7 @@ class Related:
 async def insert(
     transaction: Transaction, *, namespace: str, number: int, interface: str, ends: Sequence[NewEnd]
 ) -> None:
-    """Make a relation: of two ends, the provider's first, or a peer relation of one."""
+    """Create a relation with two ends, the provider's first, or a peer relation with one."""
     values = namespace, number, interface, len(ends) == 1, dump_ends(ends)
     relation_id = (await transaction.fetch(_INSERT, *values))[0]["id"]
     for end in ends:
@@ -95,17 +95,17 @@ async def insert(
 
 
 async def mark_dying(transaction: Transaction, relation_id: str, *, actor: str) -> bool:
-    """Begin the end of a relation; False where it has begun already."""
+    """Begin the end of a relation. Return False if it has begun already."""
     return bool(await transaction.fetch(_MARK, relation_id, actor))
 
 
 async def mark_all_dying(transaction: Transaction, application_id: str, *, actor: str) -> None:
-    """Begin the end of all relations of an application with others."""
+    """Begin the end of all relations of an application with other applications."""
     await transaction.fetch(_MARK_OF_APPLICATION, application_id, actor)
 
 
 async def related(transaction: Transaction, application_id: str) -> Mapping[str, Related]:
-    """Return how many relations the endpoints of an application have, for those that have any."""
+    """Return the numbers of relations of an application's endpoints that have any."""
     found: dict[str, Related] = {}
     for row in await transaction.fetch(_RELATED, application_id):
         before = found.get(row["endpoint"], Related(0, 0))
@@ -115,30 +115,30 @@ async def related(transaction: Transaction, application_id: str) -> Mapping[str,
 
 
 async def count_members(transaction: Transaction, application_id: str) -> int:
-    """Return how many units the largest relation of an application has, both sides together."""
+    """Return the number of units in the largest relation of an application, on both sides together."""
     return int((await transaction.fetch(_LARGEST, application_id))[0][0])
 
 
 async def find(fetch: Fetch, namespace: str, number: int) -> Relation | None:
-    """Return the relation of a number; None if there is none."""
+    """Return the relation with a number, or None if there is none."""
     found = await fetch(FIND, namespace, number)
     return _relation(found[0]) if found else None
 
 
 async def find_alive(fetch: Fetch, namespace: str, ends: Sequence[NewEnd]) -> Relation | None:
-    """Return the relation of two ends that is not ending; None if there is none."""
+    """Return the relation between two ends that is not ending, or None if there is none."""
     found = await fetch(FIND_ALIVE, namespace, dump_ends(ends))
     return _relation(found[0]) if found else None
 
 
 async def list_bags(fetch: Fetch, relation_id: str) -> tuple[Bag, ...]:
-    """Return what is said in a relation, by owner."""
+    """Return the bags of a relation, by owner."""
     rows = await fetch(BAGS, relation_id)
     return tuple(Bag(owner=row["owner"], data=json.loads(row["data"]), version=row["version"]) for row in rows)
 
 
 async def list_all(connection: AsyncConnection, namespace: str, application: str) -> AsyncGenerator[Relation, None]:
-    """Yield the relations of a namespace and an application, or of all where these are empty."""
+    """Yield the relations of a namespace and an application. An empty filter stands for all."""
     async with connection.stream(_LIST, {"namespace": namespace, "application": application}) as rows:
         async for found in rows.mappings():
             yield _relation(found)

@@ -1,6 +1,6 @@
-"""The end of units: marked, ended by force, and buried where nothing was ever told to them.
+"""The end of units: they are marked as dying, ended by force, and buried if they were never told of anything.
 
-Who calls has locked the application before its units. What a DEAD unit has said stays until nobody refers to it.
+The caller has locked the application before its units. The bags of a DEAD unit stay until nothing refers to it.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ _MARK = """
                     force_at = clock_timestamp() + make_interval(secs => $5)
      WHERE id = ANY ($1::text[]::uuid[]) AND life = 'ALIVE' RETURNING id
 """
-# A later wish counts if it is for sooner.
+# A later request counts only if it asks for an earlier time.
 _FORCE_LATER = """
     UPDATE unit SET force_at = least(force_at, clock_timestamp() + make_interval(secs => $2))
      WHERE id = ANY ($1::text[]::uuid[]) AND life = 'DYING'
 """
-# It has been told nothing that it would have to be told the end of.
+# The unit has been told of nothing whose end it would have to be told.
 OWES_NOTHING = """
     SELECT CAST(u.id AS text) AS id FROM unit u
      WHERE u.id = ANY ($1::text[]::uuid[]) AND u.life = 'DYING' AND NOT u.is_installed
@@ -44,14 +44,14 @@ _RESIGN = """
     UPDATE application a SET leader = NULL, leader_until = NULL
       FROM unit u WHERE u.id = ANY ($1::text[]::uuid[]) AND a.id = u.application_id AND a.leader = u.number
 """
-# What it referred to may go.
+# The rows that it referred to may be deleted.
 _FORGET = "DELETE FROM unit_relation WHERE unit_id = ANY ($1::text[]::uuid[])"
 _LEAVE_STORAGE = """
     UPDATE storage SET unit_id = NULL, unit = '', is_attached = false, life = 'ALIVE', is_kept = false
      WHERE unit_id = ANY ($1::text[]::uuid[]) AND is_kept AND machine_id IS NOT NULL
 """
-# Its own secrets go, and it reads none any more.
-# As at the end of a unit; see `delivery.change`.
+# Its own secrets are deleted, and its reads of others end. This is as at the regular end of a unit; see
+# `delivery.change`.
 _LOCK_SECRETS = "SELECT id FROM secret WHERE unit_id = ANY ($1::text[]::uuid[]) ORDER BY id FOR UPDATE"
 _DROP_SECRETS = "DELETE FROM secret WHERE unit_id = ANY ($1::text[]::uuid[])"
 _FORGET_SECRETS = "DELETE FROM secret_reader WHERE unit_id = ANY ($1::text[]::uuid[])"
@@ -75,7 +75,7 @@ async def mark_dying(
     keeps_storage: bool,
     force_after_seconds: float | None,
 ) -> bool:
-    """Begin the teardown of units; False where it has begun for all of them."""
+    """Begin the teardown of units. Return False if it has begun for all of them."""
     values = list(unit_ids), reason.value, actor, keeps_storage, force_after_seconds
     marked = await transaction.fetch(_MARK, *values)
     await transaction.fetch(running.END_PENDING, list(unit_ids))
@@ -83,19 +83,19 @@ async def mark_dying(
 
 
 async def force_later(transaction: Transaction, unit_ids: Sequence[str], *, after_seconds: float) -> None:
-    """Have units whose teardown has begun ended by force after so long."""
+    """Let units whose teardown has begun be ended by force after this time."""
     await transaction.fetch(_FORCE_LATER, list(unit_ids), after_seconds)
 
 
 async def owing_nothing(transaction: Transaction, unit_ids: Sequence[str]) -> Sequence[str]:
-    """Return those units of which nothing has to be torn down."""
+    """Return the units that need no teardown."""
     return [row["id"] for row in await transaction.fetch(OWES_NOTHING, list(unit_ids))]
 
 
 async def bury(
     transaction: Transaction, unit_ids: Sequence[str], *, is_forced: bool, reason: Reason, actor: str
 ) -> None:
-    """Have units be DEAD, whatever they owe: they leave their relations, and lead no more."""
+    """Mark units as DEAD, whatever they owe. They leave their relations and lose the lead."""
     ids = list(unit_ids)
     for statement in (
         *(_ABANDON, _LEAVE, _NEVER_ENTERED, _RESIGN, _FORGET, _LEAVE_STORAGE, _DROP_STORAGE),
@@ -106,11 +106,11 @@ async def bury(
 
 
 async def list_due(fetch: Fetch, *, limit: int) -> Sequence[tuple[str, str]]:
-    """Return units that are to be ended by force by now, and the applications that they belong to."""
+    """Return units that are due to be ended by force, and their applications."""
     return [(row["application_id"], row["id"]) for row in await fetch(DUE, limit)]
 
 
 async def lock_due(transaction: Transaction, application_id: str, unit_id: str) -> bool:
-    """Lock a unit that is to be ended by force by now; False where it is not any more."""
+    """Lock a unit that is due to be ended by force. Return False if it no longer is."""
     await transaction.fetch(_LOCK_APPLICATION, application_id)
     return bool(await transaction.fetch(_LOCK_UNIT, unit_id))

@@ -1,4 +1,4 @@
-"""Storage instances: allotted to units, taken from them, found, listed."""
+"""Storage instances: allotted to units, detached from them, found, listed."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ _GIVE = """
                          is_kept = false, removal_actor = ''
       FROM unit u WHERE s.id = $1::text::uuid AND u.id = $2::text::uuid
 """
-# It stays for another unit, if there is a machine to stay on.
+# The instance stays for another unit, if it has a machine to stay on.
 _TAKE_AWAY = """
     UPDATE storage SET life = 'DYING', is_kept = machine_id IS NOT NULL, removal_actor = $2 WHERE id = $1::text::uuid
 """
@@ -63,7 +63,7 @@ _KEEP = "UPDATE storage SET is_kept = true WHERE unit_id = ANY ($1::text[]::uuid
 
 @dataclass(frozen=True, slots=True)
 class NewStorage:
-    """A storage instance that is to be made for a unit."""
+    """A storage instance to create for a unit."""
 
     unit_id: str
     kind: str
@@ -81,34 +81,34 @@ async def insert(transaction: Transaction, storages: Sequence[NewStorage]) -> No
 
 
 async def lock(transaction: Transaction, namespace: str, name: str) -> Storage | None:
-    """Lock a storage instance, and return it as it is then; None if there is none."""
+    """Lock a storage instance, and return it as it is then, or None if there is none."""
     if not await transaction.fetch(_LOCK, namespace, name):
         return None
     return await find(transaction.fetch, namespace, name)
 
 
 async def kinds_of_application(transaction: Transaction, application_id: str) -> Sequence[str]:
-    """Return which storages of a charm the units of an application have."""
+    """Return the storages of a charm that the units of an application have."""
     return [row["kind"] for row in await transaction.fetch(_KINDS_OF_APPLICATION, application_id)]
 
 
 async def count_of_unit(transaction: Transaction, unit_id: str, kind: str) -> int:
-    """Return how many living instances of a storage a unit has."""
+    """Return the number of living instances of a storage that a unit has."""
     return int((await transaction.fetch(_COUNT_OF_UNIT, unit_id, kind))[0][0])
 
 
 async def give(transaction: Transaction, storage_id: str, unit_id: str) -> None:
-    """Allot a storage instance that no unit has to one."""
+    """Allot a storage instance that no unit has to a unit."""
     await transaction.fetch(_GIVE, storage_id, unit_id)
 
 
 async def take_away(transaction: Transaction, storage_id: str, *, actor: str) -> None:
-    """Begin to take a storage instance from its unit, which is to be told first."""
+    """Begin to detach a storage instance from its unit, which is told first."""
     await transaction.fetch(_TAKE_AWAY, storage_id, actor)
 
 
 async def free(transaction: Transaction, storage_id: str, *, actor: str) -> None:
-    """Take a storage instance from its unit, which was never told of it; without a machine it is gone by that."""
+    """Detach a storage instance from its unit, which was never told of it. Without a machine, delete it."""
     if not await transaction.fetch(_FREE, storage_id, actor):
         await drop(transaction, storage_id)
 
@@ -119,18 +119,18 @@ async def drop(transaction: Transaction, storage_id: str) -> None:
 
 
 async def keep(transaction: Transaction, unit_ids: Sequence[str]) -> None:
-    """Have the storage instances of units stay on their machines when these are gone."""
+    """Let the storage instances of units stay on their machines when the units are gone."""
     await transaction.fetch(_KEEP, list(unit_ids))
 
 
 async def find(fetch: Fetch, namespace: str, name: str) -> Storage | None:
-    """Return the storage instance of a name; None if there is none."""
+    """Return the storage instance with a name, or None if there is none."""
     found = await fetch(FIND, namespace, name)
     return _storage(found[0]) if found else None
 
 
 async def list_all(connection: AsyncConnection, namespace: str, application: str) -> AsyncGenerator[Storage, None]:
-    """Yield the storage instances of a namespace and an application, or of all where these are empty."""
+    """Yield the storage instances of a namespace and an application. An empty filter stands for all."""
     async with connection.stream(_LIST, {"namespace": namespace, "application": application}) as rows:
         async for found in rows.mappings():
             yield _storage(found)

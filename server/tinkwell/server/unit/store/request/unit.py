@@ -1,4 +1,4 @@
-"""Units: made, locked, found, listed."""
+"""Units: created, locked, found, listed."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ _REQUEST = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How often something was asked of a unit, and how often it was told so."""
+    """How often something was requested of a unit, and how often the unit was told of it."""
 
     prepared: int
     finished: int
@@ -89,7 +89,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewUnit:
-    """A unit that is to be made; `machine` is None where it has none yet, or never will."""
+    """A unit to create. `machine` is None if it has none yet, or never will."""
 
     id: str
     number: int
@@ -105,25 +105,25 @@ async def insert(
     application: str,
     is_anywhere: bool,
 ) -> None:
-    """Make units of an application."""
+    """Create units of an application."""
     columns = [unit.id for unit in units], [unit.number for unit in units], [unit.machine for unit in units]
     await transaction.fetch(_INSERT, namespace, application_id, application, is_anywhere, *columns)
 
 
 async def lock(transaction: Transaction, namespace: str, name: str) -> Unit | None:
-    """Lock a unit, and return it as it is then; None if there is none."""
+    """Lock a unit, and return it as it is then, or None if there is none."""
     if not await transaction.fetch(LOCK, namespace, name):
         return None
     return await find(transaction.fetch, namespace, name)
 
 
 async def lock_by_id(transaction: Transaction, unit_id: str) -> bool:
-    """Lock a unit by its id; False if there is none."""
+    """Lock a unit by its id. Return False if there is none."""
     return bool(await transaction.fetch(LOCK_BY_ID, unit_id))
 
 
 async def code(transaction: Transaction, unit_id: str) -> str:
-    """Return the digest of the charm that a unit runs, or is to run where it has run none yet."""
+    """Return the digest of the charm that a unit runs, or of the one that it will run first."""
     return str((await transaction.fetch(_CODE, unit_id))[0]["charm"])
 
 
@@ -138,17 +138,17 @@ async def lock_alive(transaction: Transaction, application_id: str) -> Sequence[
 
 
 async def requests(transaction: Transaction, unit_id: str) -> Counts:
-    """Return what was asked of a unit, which is locked."""
+    """Return what was requested of a locked unit."""
     return Counts(**dict((await transaction.fetch(COUNTS, unit_id))[0]))
 
 
 async def request(transaction: Transaction, unit_id: str, asked: str) -> None:
-    """Write that something is asked of a unit: PREPARE_UPGRADE, FINISH_UPGRADE or COLLECT_METRICS."""
+    """Record a request to a unit: PREPARE_UPGRADE, FINISH_UPGRADE or COLLECT_METRICS."""
     await transaction.fetch(_REQUEST, unit_id, asked)
 
 
 async def exists(fetch: Fetch, unit_id: str) -> Sequence[str]:
-    """Return the id of a unit if there is still one."""
+    """Return the id of a unit in a list, which is empty if there is no such unit."""
     return [row["id"] for row in await fetch(_EXISTS, unit_id)]
 
 
@@ -158,24 +158,24 @@ async def list_ids(fetch: Fetch, application_id: str) -> Sequence[str]:
 
 
 async def find(fetch: Fetch, namespace: str, name: str) -> Unit | None:
-    """Return the unit of a name; None if there is none."""
+    """Return the unit with a name, or None if there is none."""
     found = await fetch(FIND, namespace, name)
     return _unit(found[0]) if found else None
 
 
 async def find_by_id(fetch: Fetch, unit_id: str) -> Unit | None:
-    """Return the unit of an id; None if there is none."""
+    """Return the unit with an id, or None if there is none."""
     found = await fetch(FIND_BY_ID, unit_id)
     return _unit(found[0]) if found else None
 
 
 async def find_all(fetch: Fetch, unit_ids: Sequence[str]) -> Sequence[Unit]:
-    """Return those of some units that there are, by application and number."""
+    """Return the existing units among these, by application and number."""
     return [_unit(row) for row in await fetch(FIND_ALL, list(unit_ids))]
 
 
 async def list_all(connection: AsyncConnection, namespace: str, application: str) -> AsyncGenerator[Unit, None]:
-    """Yield the units of a namespace and an application, or of all where these are empty."""
+    """Yield the units of a namespace and an application. An empty filter stands for all."""
     async with connection.stream(_LIST, {"namespace": namespace, "application": application}) as rows:
         async for found in rows.mappings():
             yield _unit(found)

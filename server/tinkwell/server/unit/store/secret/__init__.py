@@ -1,1 +1,1 @@
-"""The SQL of secrets: what is known of them without their content, who reads them, and who may."""
+"""The SQL of secrets: their metadata, who reads them, and who may."""

@@ -2,10 +2,10 @@
 
 
 def may_read(*, unit: str = "u", of: str = "s") -> str:
-    """Return the condition under which a unit may read a secret, by the names that both have in the statement.
+    """Return the condition under which a unit may read a secret, given the aliases of both in the statement.
 
-    It may read its own, its application's, and what is granted to it. A grant ends for a unit with its relation: one
-    that it has left, or whose relation-broken it has committed.
+    It may read its own, its application's, and those that are granted to it. A grant ends for a unit with its relation:
+    when it has left the relation, or has committed its relation-broken.
     """
     return f"""
     ({of}.application_id = {unit}.application_id AND ({of}.unit_id IS NULL OR {of}.unit_id = {unit}.id)
@@ -31,8 +31,7 @@ def owns(*, unit: str = "u", application: str = "a", of: str = "s") -> str:
     """
 
 
-# A revision `v` of a secret `s` is used as long as it is the newest one, or somebody reads it who may and who is not
-# its owner.
+# A revision `v` of a secret `s` is used if it is the newest one, or if a unit reads it that may and is not its owner.
 IS_USED = f"""
     (v.revision = s.latest
      OR EXISTS (SELECT FROM secret_reader k
@@ -41,12 +40,12 @@ IS_USED = f"""
                  WHERE k.secret_id = s.id AND k.tracked = v.revision AND x.life <> 'DEAD'
                    AND NOT {owns(unit="x", application="o")} AND {may_read(unit="x")}))
 """
-# The secrets `s` of a unit `u` that are seen where its next event is decided on: those that it owns, and has read.
+# The secrets `s` that the next event of a unit `u` may depend on: those that it owns, and those that it has read.
 OF_UNIT = """
     (SELECT id FROM secret WHERE unit_id = u.id
       UNION SELECT id FROM secret
              WHERE application_id = u.application_id AND unit_id IS NULL AND u.number IS NOT DISTINCT FROM a.leader
       UNION SELECT secret_id FROM secret_reader WHERE unit_id = u.id)
 """
-# As a table `s` beside `u` and `a`. OFFSET keeps it from being planned together with what is around it.
+# The same secrets as a table `s` beside `u` and `a`. OFFSET keeps the planner from merging it into the outer query.
 ROWS_OF_UNIT = f"(SELECT s.* FROM {OF_UNIT} AS mine (id) JOIN secret s ON s.id = mine.id OFFSET 0) s"  # noqa: S608

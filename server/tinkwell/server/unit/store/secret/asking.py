@@ -1,4 +1,4 @@
-"""Secrets as people see them: found and listed, whosever they are, and those of users made and changed."""
+"""People's view of secrets: all are found and listed, and those of users are created and changed."""
 
 import datetime
 import json
@@ -31,7 +31,7 @@ _COLUMNS = """
       FROM secret s
 """
 FIND_BY_ID = f"{_COLUMNS} WHERE s.id = $1::text::uuid"
-# A user's secret has a label, by which it is found as well. What charms draw as an id comes first.
+# A user's secret may also be found by its label. An id, which charms get, comes first.
 _NAMED = "s.namespace = $1 AND (s.name = $2 OR s.owner = '' AND s.label = $2 AND s.label <> '')"
 FIND = f"{_COLUMNS} WHERE {_NAMED} ORDER BY s.name = $2 DESC LIMIT 1"
 LOCK = f"""
@@ -67,7 +67,7 @@ _TOUCH = "UPDATE secret SET latest = latest WHERE id = $1::text::uuid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A revision that is there; `readers` are the names of the units that read it."""
+    """An existing revision. `readers` are the names of the units that read it."""
 
     revision: int
     expires_at: datetime.datetime | None
@@ -96,25 +96,25 @@ class Secret:
 
 
 async def find(fetch: Fetch, namespace: str, name: str) -> Secret | None:
-    """Return the secret of a name, or the user's secret of a label; None if there is none."""
+    """Return the secret with a name, or the user's secret with a label, or None if there is none."""
     found = await fetch(FIND, namespace, name)
     return _secret(found[0]) if found else None
 
 
 async def find_by_id(fetch: Fetch, secret_id: str) -> Secret | None:
-    """Return the secret of an id; None if there is none."""
+    """Return the secret with an id, or None if there is none."""
     found = await fetch(FIND_BY_ID, secret_id)
     return _secret(found[0]) if found else None
 
 
 async def lock(transaction: Transaction, namespace: str, name: str) -> Secret | None:
-    """Lock a secret that is named as for `find`, and return it as it is then; None if there is none."""
+    """Lock a secret, named as for `find`, and return it as it is then, or None if there is none."""
     locked = await transaction.fetch(LOCK, namespace, name)
     return await find_by_id(transaction.fetch, locked[0]["id"]) if locked else None
 
 
 async def labelled(transaction: Transaction, namespace: str, label: str) -> str:
-    """Return the name of the user's secret that has a label; empty for none."""
+    """Return the name of the user's secret with a label, or an empty text if there is none."""
     found = await transaction.fetch(LABELLED, namespace, label)
     return str(found[0]["name"]) if found else ""
 
@@ -122,7 +122,7 @@ async def labelled(transaction: Transaction, namespace: str, label: str) -> str:
 async def insert(
     transaction: Transaction, *, secret_id: str, namespace: str, name: str, label: str, description: str
 ) -> str:
-    """Make a user's secret without a revision, and return its id."""
+    """Create a user's secret without a revision, and return its id."""
     values = (secret_id or None, namespace, name, label, description)
     return str((await transaction.fetch(_INSERT, *values))[0]["id"])
 
@@ -130,17 +130,17 @@ async def insert(
 async def update(
     transaction: Transaction, secret_id: str, *, label: str | None, description: str | None, latest: int
 ) -> None:
-    """Change what is known of a secret; what is None stays."""
+    """Change the metadata of a secret. A value that is None stays."""
     await transaction.fetch(_UPDATE, secret_id, label, description, latest)
 
 
 async def count(transaction: Transaction, namespace: str) -> int:
-    """Return how many secrets the users of a namespace have."""
+    """Return the number of secrets of a namespace's users."""
     return int((await transaction.fetch(COUNT, namespace))[0]["n"])
 
 
 async def grant(transaction: Transaction, secret_id: str, application_id: str) -> bool:
-    """Let all units of an application read a secret; False where they may already."""
+    """Let all units of an application read a secret. Return False if they may already."""
     with look_again():
         is_new = bool(await transaction.fetch(_GRANT, secret_id, application_id))
     if is_new:
@@ -149,7 +149,7 @@ async def grant(transaction: Transaction, secret_id: str, application_id: str) -
 
 
 async def revoke(transaction: Transaction, secret_id: str, application_id: str) -> bool:
-    """Take that back; False where they may not."""
+    """Revoke an application's grant. Return False if it has none."""
     was_there = bool(await transaction.fetch(_REVOKE, secret_id, application_id))
     if was_there:
         await transaction.fetch(_TOUCH, secret_id)
@@ -157,7 +157,7 @@ async def revoke(transaction: Transaction, secret_id: str, application_id: str) 
 
 
 async def list_all(connection: AsyncConnection, namespace: str, owner: str) -> AsyncGenerator[Secret, None]:
-    """Yield secrets by namespace, owner and name; a namespace or an owner that is empty stands for all."""
+    """Yield secrets by namespace, owner and name. An empty filter stands for all."""
     async with connection.stream(_LIST, {"namespace": namespace, "owner": owner}) as rows:
         async for found in rows.mappings():
             yield _secret(found)

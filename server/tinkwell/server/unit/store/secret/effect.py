@@ -1,7 +1,8 @@
-"""What the events of a unit change of secrets. Who calls has locked the unit, and its application where it has to.
+"""Writes the effects of units' events on secrets.
 
-So the secrets that a unit owns, their labels, and its own labels for others are what was read of them; what others may
-change of a secret meanwhile waits for the lock of its row.
+The caller has locked the unit, and its application if the effects need that. So the set of secrets that a unit owns,
+their labels, and its labels for secrets of others are still as they were read. Other transactions that may change a
+secret wait for the lock of its row.
 """
 
 import datetime
@@ -18,7 +19,7 @@ LOCK = """
     SELECT CAST(id AS text) AS id FROM secret WHERE namespace = $1 AND name = ANY ($2::text[])
      ORDER BY id FOR NO KEY UPDATE
 """
-# A statement of its own, because it must see what was committed while the lock was waited for.
+# A second statement, because it must see what was committed while the first one waited for the lock.
 FIND = f"""
     SELECT CAST(s.id AS text) AS id, s.name, {owns()} AS is_owned, {may_read()} AS is_readable,
            s.unit_id IS NULL AS is_application, s.label, s.latest, coalesce(k.label, '') AS own_label,
@@ -51,7 +52,7 @@ _INSERT = f"""
       FROM unit u JOIN application a ON a.id = u.application_id WHERE u.id = $1::text::uuid
     RETURNING CAST(id AS text) AS id
 """  # noqa: S608
-# Also where nothing else of the row is changed, so that what hangs on it is told.
+# The row is updated even if none of its columns changes, so that a change of its dependent rows makes an event.
 _UPDATE = f"""
     UPDATE secret s
        SET label = coalesce($2, label), description = coalesce($3, description), rotation = coalesce($4, rotation),
@@ -86,7 +87,7 @@ _FREE_LABELS = "UPDATE secret SET label = '' WHERE id = ANY ($1::text[]::uuid[])
 _FREE_OWN_LABELS = """
     UPDATE secret_reader SET label = '' WHERE unit_id = $1::text::uuid AND secret_id = ANY ($2::text[]::uuid[])
 """
-# Its owner is to hear that nobody reads a revision any more: the row is told of once more.
+# Updates the row once more, which tells the owner that no unit reads the revision.
 _LEAVE = """
     UPDATE secret s SET latest = latest
      WHERE s.id = $1::text::uuid AND $2 < s.latest
@@ -101,7 +102,7 @@ _RENEW = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A secret as a unit sees it, which is locked. `own_label` and `tracked` are the unit's."""
+    """A locked secret as a unit sees it. `own_label` and `tracked` are the unit's."""
 
     id: str
     name: str
@@ -117,7 +118,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label that is taken: by which secret, and whose it is, empty for the unit's own for what others own."""
+    """A label that is taken: its secret, and its owner, empty for the unit's own label for another's secret."""
 
     name: str
     owner: str
@@ -125,7 +126,7 @@ class Label:
 
 
 async def lock(transaction: Transaction, unit_id: str, namespace: str, names: Sequence[str]) -> Mapping[str, Stored]:
-    """Lock secrets in the order of their ids, and return those that there are, by name."""
+    """Lock secrets in the order of their ids, and return the existing ones by name."""
     if not await transaction.fetch(LOCK, namespace, list(names)):
         return {}
     found = await transaction.fetch(FIND, unit_id, list(names))
@@ -133,12 +134,12 @@ async def lock(transaction: Transaction, unit_id: str, namespace: str, names: Se
 
 
 async def labels(transaction: Transaction, unit_id: str) -> Sequence[Label]:
-    """Return the labels that are taken for a unit: its own, its application's, and those of what it reads."""
+    """Return the labels that are taken for a unit: of its own, its application's, and the secrets that it reads."""
     return [Label(**dict(row)) for row in await transaction.fetch(LABELS, unit_id)]
 
 
 async def count(transaction: Transaction, unit_id: str, owner: Owner) -> int:
-    """Return how many secrets a unit owns, or its application."""
+    """Return the number of secrets that a unit, or its application, owns."""
     return int((await transaction.fetch(COUNT[owner], unit_id))[0]["n"])
 
 
@@ -152,7 +153,7 @@ async def insert(
     description: str,
     rotation: Rotation,
 ) -> str:
-    """Make a secret of a unit or of its application, without a revision, and return its id."""
+    """Create a secret of a unit or of its application, without a revision, and return its id."""
     values = (name, is_application, label, description, rotation.value)
     return str((await transaction.fetch(_INSERT, unit_id, *values))[0]["id"])
 
@@ -166,7 +167,7 @@ async def update(
     rotation: Rotation | None,
     latest: int,
 ) -> None:
-    """Change what is known of a secret; what is None stays."""
+    """Change the metadata of a secret. A value that is None stays."""
     value = rotation.value if rotation is not None else None
     await transaction.fetch(_UPDATE, secret_id, label, description, value, latest)
 
@@ -179,52 +180,52 @@ async def add_revision(
 
 
 async def expire(transaction: Transaction, secret_id: str, revision: int, expires_at: datetime.datetime) -> None:
-    """Let a revision expire at another time."""
+    """Change the expiry of a revision."""
     await transaction.fetch(_EXPIRE, secret_id, revision, expires_at)
 
 
 async def drop_revisions(transaction: Transaction, secret_id: str, revisions: Sequence[int]) -> None:
-    """Remove revisions with what is sealed of them."""
+    """Remove revisions and their sealed content."""
     await transaction.fetch(_DROP_REVISIONS, secret_id, list(revisions))
 
 
 async def drop(transaction: Transaction, secret_id: str) -> None:
-    """Remove a secret with all that hangs on it."""
+    """Remove a secret and all of its dependent rows."""
     await transaction.fetch(_DROP, secret_id)
 
 
 async def grant(transaction: Transaction, secret_id: str, relation: int, application: str, unit: str) -> None:
-    """Let an application, or one unit of it, read a secret. Raises `LookAgain` where one of them goes meanwhile."""
+    """Let an application, or one unit of it, read a secret. Raises `LookAgain` if one of them is gone."""
     with look_again():
         await transaction.fetch(_GRANT, secret_id, relation, application, unit)
 
 
 async def revoke(transaction: Transaction, secret_id: str, relation: int, application: str, unit: str) -> None:
-    """Take back what fits: relation 0 and names that are empty stand for all."""
+    """Revoke the grants that match. Relation 0 and empty names stand for all."""
     await transaction.fetch(_REVOKE, secret_id, relation, application, unit)
 
 
 async def set_label(transaction: Transaction, secret_id: str, unit_id: str, label: str) -> None:
-    """Give a secret the label that a unit has for it."""
+    """Set the label that a unit has for a secret."""
     with look_again():
         await transaction.fetch(_LABEL, secret_id, unit_id, label)
 
 
 async def free_labels(transaction: Transaction, secret_ids: Sequence[str]) -> None:
-    """Take the labels of secrets away, which are locked."""
+    """Remove the labels of locked secrets."""
     await transaction.fetch(_FREE_LABELS, list(secret_ids))
 
 
 async def free_own_labels(transaction: Transaction, unit_id: str, secret_ids: Sequence[str]) -> None:
-    """Take the labels away that a unit has for secrets."""
+    """Remove the labels that a unit has for secrets."""
     await transaction.fetch(_FREE_OWN_LABELS, unit_id, list(secret_ids))
 
 
 async def leave(transaction: Transaction, secret_id: str, revision: int, unit_id: str) -> None:
-    """Let it be told where a unit is the last one that has read a revision, and reads another one from now on."""
+    """Report that a revision is unused if the unit, which reads another one from now on, was its last reader."""
     await transaction.fetch(_LEAVE, secret_id, revision, unit_id)
 
 
 async def renew(transaction: Transaction, secret_id: str, revision: int) -> None:
-    """Let owners be told once more that a revision has expired."""
+    """Report once more to owners that a revision has expired."""
     await transaction.fetch(_RENEW, secret_id, revision)

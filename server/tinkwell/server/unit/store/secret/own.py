@@ -1,4 +1,4 @@
-"""What a unit knows of its secrets without their content, as it is told with each grant."""
+"""What a unit knows of its secrets without their content. It is sent with each grant."""
 
 import datetime
 import json
@@ -34,7 +34,10 @@ OWN = f"""
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Who may read a secret: an application, or one unit of it; relation 0 is for a user's secret, which needs none."""
+    """A grant of a secret to an application, or to one unit of it.
+
+    Relation 0 is for a user's secret, which needs none.
+    """
 
     relation: int
     application: str
@@ -43,7 +46,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSecret:
-    """A secret that a unit owns, or has read; of the latter `revisions` and `grants` are empty."""
+    """A secret that a unit owns or has read. If it does not own it, `revisions` and `grants` are empty."""
 
     name: str
     owner: str
@@ -75,5 +78,5 @@ async def read(fetch: Fetch, unit_id: str) -> Sequence[OwnSecret]:
 
 
 def grants_of(text: str | None) -> Sequence[Granted]:
-    """Read what was aggregated."""
+    """Read an aggregated list of grants."""
     return [Granted(*each) for each in json.loads(text)] if text is not None else []

@@ -1,4 +1,4 @@
-"""Which revision of which secret a unit reads in an event or a task, as far as it may."""
+"""Finds the revision of a secret that a unit reads in an event or a task, if it may."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from tinkwell.server.database.database import Fetch
 from tinkwell.server.unit.store.agent.reading import RUNNING
 from tinkwell.server.unit.store.secret.access import may_read, owns
 
-# By its name, or else by the label that the unit, or it as its owner, has for it.
+# By its name, or else by the label that the unit has for it, or that it has as its owner.
 READ = f"""
     SELECT CAST(s.id AS text) AS id, s.name, v.revision
       FROM ({RUNNING}) e
@@ -31,7 +31,7 @@ READ = f"""
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A secret that a unit may read; `revision` is None where it has no such one."""
+    """A secret that a unit may read. `revision` is None if it has no such revision."""
 
     id: str
     name: str
@@ -39,6 +39,6 @@ class Found:
 
 
 async def find(fetch: Fetch, event_id: str, *, lease_token: int, name: str, label: str, revision: int) -> Found | None:
-    """Return what the unit of a running event or task may read, 0 for the newest revision; None where it may not."""
+    """Return a secret that the unit of a running event or task may read, or None. Revision 0 is the newest."""
     found = await fetch(READ, event_id, lease_token, name, label, revision)
     return Found(**dict(found[0])) if found else None

@@ -1,10 +1,10 @@
-"""When a secret is to rotate next, as a part of statements."""
+"""The time of a secret's next rotation, as a part of statements."""
 
 
 def after_now(rotation: str) -> str:
-    """Return the moment that lies the interval of a rotation after now; NULL for NEVER. `rotation` is an expression.
+    """Return the time of the next rotation, counted from now, as SQL; NULL for NEVER. `rotation` is an expression.
 
-    A month is one of the calendar of UTC, and ends with its last day, as in `Rotation.next_after`.
+    A month is a calendar month in UTC, shortened to its last day if needed, as in `Rotation.next_after`.
     """
     return f"""
     (clock_timestamp() AT TIME ZONE 'UTC'

@@ -1,4 +1,4 @@
-"""What is seen of a unit's secrets where its next event is decided on: a part of one statement, and how it is read."""
+"""The view of a unit's secrets that its next event depends on: a part of one statement, and its readers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ SECRETS = f"""
        FROM {OF_UNIT} AS mine (id) JOIN secret s ON s.id = mine.id
        LEFT JOIN secret_reader k ON k.secret_id = s.id AND k.unit_id = u.id) AS secrets
 """  # noqa: S608
-# What the clock brings about next, of which no event of the log tells.
+# The next change by time alone, which no event of the log reports.
 DUE_IN = f"""
     SELECT CAST(CASE WHEN min(d.at) IS NOT NULL
                      THEN greatest(extract(epoch FROM min(d.at) - clock_timestamp()), 0) END
@@ -38,7 +38,7 @@ DUE_IN = f"""
 
 
 def rows_of(text: str | None) -> Sequence[Any]:
-    """Read what was aggregated."""
+    """Read an aggregated list."""
     rows: Sequence[Any] = json.loads(text) if text is not None else ()
     return rows
 
@@ -55,7 +55,7 @@ def views(rows: Sequence[Any]) -> Mapping[str, SecretView]:
             is_rotation_due=is_due,
         )
         for name, latest, is_owner, is_granted, is_due, tracked, _, _, _, revisions in rows
-        # Who has led may have been told of what it has never read.
+        # A former leader may have been told of secrets that it has never read.
         if is_owner or tracked
     }
 
@@ -70,7 +70,7 @@ def ledgers(rows: Sequence[Any]) -> Mapping[str, SecretLedger]:
 
 
 async def due_in_seconds(fetch: Fetch, unit_id: str) -> float | None:
-    """Return in how many seconds a secret of a unit is to rotate, or expires; None where none does."""
+    """Return the seconds until a secret of a unit rotates or expires, or None if none does."""
     found = await fetch(DUE_IN, unit_id)
     seconds: float | None = found[0]["seconds"] if found else None
     return seconds

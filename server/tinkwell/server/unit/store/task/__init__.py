@@ -1,1 +1,1 @@
-"""The SQL of tasks: asked for, granted to agents, ended, and kept for a while."""
+"""The SQL of tasks: requested, granted to agents, ended, and kept for a while."""

@@ -1,4 +1,4 @@
-"""Tasks as people see them: made, found, listed, cancelled, and forgotten after a while."""
+"""People's view of tasks: created, found, listed, cancelled, and deleted after a while."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _INSERT = """
     RETURNING CAST(id AS text) AS id
 """
 COUNT_PENDING = "SELECT count(*) AS n FROM task WHERE unit_id = $1::text::uuid AND state = 'PENDING'"
-# Of the ended ones the newest are kept.
+# Keeps the newest of the tasks that have ended.
 FORGET = """
     DELETE FROM task
      WHERE unit_id = $1::text::uuid AND state NOT IN ('PENDING', 'RUNNING')
@@ -51,7 +51,10 @@ LINES = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """A task that is asked for. `id` is empty for one that is made up, `timeout_seconds` None for the namespace's."""
+    """A task to create.
+
+    An empty `id` is replaced by a new one; `timeout_seconds` is None for the namespace's setting.
+    """
 
     id: str
     unit_id: str
@@ -64,7 +67,7 @@ class NewTask:
 
 
 async def insert(transaction: Transaction, new: NewTask) -> str:
-    """Make a task of a unit that is locked, and return its id. Of its former ones those too many are forgotten."""
+    """Create a task of a locked unit, and return its id. Old tasks beyond the limit are deleted."""
     values = (new.id or None, new.unit_id, new.kind.value, new.name, new.parameters, list(new.arguments))
     made = await transaction.fetch(_INSERT, *values, new.timeout_seconds, new.actor)
     await transaction.fetch(FORGET, new.unit_id, limit.TASKS_PER_UNIT)
@@ -72,18 +75,18 @@ async def insert(transaction: Transaction, new: NewTask) -> str:
 
 
 async def count_pending(transaction: Transaction, unit_id: str) -> int:
-    """Return how many tasks of a unit wait."""
+    """Return the number of waiting tasks of a unit."""
     return int((await transaction.fetch(COUNT_PENDING, unit_id))[0]["n"])
 
 
 async def find(fetch: Fetch, task_id: str) -> Task | None:
-    """Return a task; None if there is none."""
+    """Return a task, or None if there is none."""
     found = await fetch(FIND, task_id)
     return row.read(found[0]) if found else None
 
 
 async def lines(fetch: Fetch, task_id: str) -> Sequence[str]:
-    """Return the newest lines that a task has told, in their order."""
+    """Return the newest lines of a task's log, in order."""
     return [each["line"] for each in await fetch(LINES, task_id, limit.TASK_LOG_LINES)]
 
 
@@ -95,10 +98,10 @@ async def list_of_units(connection: AsyncConnection, unit_ids: Sequence[str]) ->
 
 
 async def cancel(transaction: Transaction, task_id: str, *, message: str) -> None:
-    """End a task that waits; its unit is locked."""
+    """End a waiting task, whose unit is locked."""
     await transaction.fetch(_CANCEL, task_id, message)
 
 
 async def request_end(transaction: Transaction, task_id: str) -> None:
-    """Let the agent that runs a task end it; its unit is locked."""
+    """Ask the agent of a running task to end it. Its unit is locked."""
     await transaction.fetch(_REQUEST_END, task_id)

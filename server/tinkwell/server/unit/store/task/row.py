@@ -18,9 +18,11 @@ COLUMNS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A task. `parameters` and `result` are JSON objects as text; `charm` is the digest that it runs on, empty before.
+    """A task.
 
-    `is_cancelled`: it runs, and its agent is to end it. `remaining_seconds` is until its deadline, None before it runs.
+    `parameters` and `result` are JSON objects as text. `charm` is the digest of the charm that runs it, empty before
+    the start. `is_cancelled`: it runs, and its agent has to end it. `remaining_seconds` is the time until its deadline,
+    None before the start.
     """
 
     id: str
@@ -48,6 +50,6 @@ class Task:
 
 
 def read(found: Mapping[Any, Any]) -> Task:
-    """Read a row that has `COLUMNS`."""
+    """Read a task from a row with `COLUMNS`."""
     values = dict(found) | {"kind": TaskKind(found["kind"]), "state": TaskState(found["state"])}
     return Task(**values | {"arguments": tuple(found["arguments"])})

@@ -1,4 +1,7 @@
-"""Tasks as agents see them: granted, told of, ended, lost. Who calls what changes one has locked its unit."""
+"""The agents' view of tasks: granted, logged, ended, lost.
+
+The caller of a function that changes a task has locked its unit.
+"""
 
 from collections.abc import Sequence
 
@@ -38,7 +41,7 @@ _FORGET_LINES = """
     DELETE FROM task_line WHERE task_id = $1::text::uuid AND number <= (
         SELECT number FROM task_line WHERE task_id = $1::text::uuid ORDER BY number DESC OFFSET $2 LIMIT 1)
 """
-# At the end of a unit what waits is cancelled, and what still runs by force as well.
+# At the end of a unit its waiting tasks are cancelled; at an end by force, its running task as well.
 END_ALL = """
     UPDATE task SET state = 'CANCELLED', message = 'its unit was removed', finished_at = clock_timestamp()
      WHERE unit_id = ANY ($1::text[]::uuid[]) AND state IN ('PENDING', 'RUNNING')
@@ -50,12 +53,12 @@ END_PENDING = """
 
 
 async def find(fetch: Fetch, task_id: str) -> Task | None:
-    """Return a task; None if there is none."""
+    """Return a task, or None if there is none."""
     return await asking.find(fetch, task_id)
 
 
 async def grant(transaction: Transaction, task_id: str, *, charm: str, lease_token: int) -> Task | None:
-    """Let a task that waits run on a charm under a lease; None where it does not wait any more."""
+    """Start a waiting task on a charm under a lease. Return None if it does not wait."""
     found = await transaction.fetch(GRANT, task_id, charm, lease_token)
     return row.read(found[0]) if found else None
 
@@ -63,21 +66,24 @@ async def grant(transaction: Transaction, task_id: str, *, charm: str, lease_tok
 async def end(
     transaction: Transaction, task_id: str, state: TaskState, *, result: str = "{}", message: str = ""
 ) -> None:
-    """End a task that runs."""
+    """End a running task."""
     await transaction.fetch(END, task_id, state.value, result, message)
 
 
 async def overdue(fetch: Fetch, *, grace_seconds: float, most: int) -> Sequence[tuple[str, str]]:
-    """Return tasks that run for longer than they may, and that by more than the grace, with the ids of their units."""
+    """Return the tasks that are past their deadline by more than the grace, with the ids of their units."""
     return [(each["id"], each["unit_id"]) for each in await fetch(OVERDUE, grace_seconds, most)]
 
 
 async def is_running(fetch: Fetch, task_id: str, *, lease_token: int) -> bool:
-    """Return whether a task runs under the lease of a token."""
+    """Return whether a task runs under the lease with a token."""
     return bool(await fetch(RUNS, task_id, lease_token))
 
 
 async def append(transaction: Transaction, task_id: str, number: int, lines: Sequence[str]) -> None:
-    """Add lines from a number on to what a task has told; one that is there stays. Only the newest are kept."""
+    """Add lines to the log of a task, numbered from `number` on.
+
+    A line that exists stays, and only the newest are kept.
+    """
     await transaction.fetch(_APPEND, task_id, list(range(number, number + len(lines))), list(lines))
     await transaction.fetch(_FORGET_LINES, task_id, limit.TASK_LOG_LINES)

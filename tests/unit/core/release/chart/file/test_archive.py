@@ -137,13 +137,13 @@ def test_every_form_of_tar_is_taken(form: int) -> None:
         (member("foo/a", b"", type=tarfile.BLKTYPE), "foo/a: is neither a plain file nor a folder; leave it out"),
         (member("foo/a", b"", type=tarfile.FIFOTYPE), "foo/a: is neither a plain file nor a folder; leave it out"),
         (member("foo/a", b"", type=b"Z"), "foo/a: is neither a plain file nor a folder; leave it out"),
-        (member("foo/../a"), "foo/../a: is no plain path; write it without .., ., // and \\ in the chart's folder"),
-        (member("../a"), "../a: is no plain path"),
-        (member(".."), "..: is no plain path"),
-        (member("foo/.."), "foo/..: is no plain path"),
-        (member("foo/./a"), "foo/./a: is no plain path"),
-        (member("foo//a"), "foo//a: is no plain path"),
-        (member("foo\\a"), "foo\\a: is no plain path"),
+        (member("foo/../a"), "foo/../a: is not a plain path; write it without .., ., // and \\ in the chart's folder"),
+        (member("../a"), "../a: is not a plain path"),
+        (member(".."), "..: is not a plain path"),
+        (member("foo/.."), "foo/..: is not a plain path"),
+        (member("foo/./a"), "foo/./a: is not a plain path"),
+        (member("foo//a"), "foo//a: is not a plain path"),
+        (member("foo\\a"), "foo\\a: is not a plain path"),
         (member("/foo/a"), "/foo/a: has an absolute path; write it relative to the chart's folder"),
         (member("/", b""), "/: has an absolute path"),
         (member("foo/a\nb"), "foo/a\\u000ab: has a name that cannot be taken: it has the control character \\u000a"),
@@ -159,9 +159,9 @@ def test_every_form_of_tar_is_taken(form: int) -> None:
         (member("foo/Chart.yaml"), "foo/Chart.yaml: occurs twice; pack each file once"),
         (member("foo/Chart.yaml/a"), "foo/Chart.yaml/a: is a file and a folder at once; rename one of them"),
         (member("foo"), "foo: is a file and a folder at once"),
-        (member("bar/a"), "bar/a: stands beside the chart's folder; pack one folder with all files in it"),
-        (member("a"), "a: stands beside the chart's folder; pack one folder with all files in it"),
-        (member("bar", b"", type=tarfile.DIRTYPE), "bar/: stands beside the chart's folder"),
+        (member("bar/a"), "bar/a: is beside the chart's folder; pack one folder with all files in it"),
+        (member("a"), "a: is beside the chart's folder; pack one folder with all files in it"),
+        (member("bar", b"", type=tarfile.DIRTYPE), "bar/: is beside the chart's folder"),
     ],
 )
 def test_poisoned_members_are_refused_by_their_name(poison: tuple[tarfile.TarInfo, bytes], expected: str) -> None:
@@ -178,7 +178,7 @@ def test_names_that_one_system_takes_for_the_same_are_refused(first: str, second
 
 
 def test_a_file_beside_nothing_is_refused() -> None:
-    assert refused(packed(member("Chart.yaml"))).startswith("Chart.yaml: stands beside the chart's folder")
+    assert refused(packed(member("Chart.yaml"))).startswith("Chart.yaml: is beside the chart's folder")
 
 
 def test_names_that_are_not_utf_8_are_refused() -> None:
@@ -205,7 +205,8 @@ def test_a_file_that_claims_more_than_the_archive_has_is_cut_off() -> None:
     raw = bytearray(tar((header, content)))
     raw[124:136] = b"77777777777\0"
     with_checksum(raw, 0)
-    assert refused(zipped(bytes(raw))).startswith("archive: is no tar, or is broken: it is cut off; pack it again")
+    expected = "archive: is not a tar file, or is broken: it is cut off; pack it again"
+    assert refused(zipped(bytes(raw))).startswith(expected)
 
 
 def with_checksum(raw: bytearray, block: int) -> None:
@@ -220,7 +221,8 @@ def test_a_size_that_is_no_octal_number_is_refused(size: bytes) -> None:
     raw[1024 + 124 : 1024 + 136] = size.ljust(12, b"\0")
     with_checksum(raw, 2)
     assert refused(zipped(bytes(raw))) == (
-        "archive: is no tar, or is broken: a header has a number that is none, or is too large; pack it again"
+        "archive: is not a tar file, or is broken: a header has an invalid number, or one that is too large; "
+        "pack it again"
     )
 
 
@@ -232,17 +234,17 @@ def test_a_long_chain_of_long_names_is_one_name() -> None:
 @pytest.mark.parametrize(
     ("kind", "content", "expected"),
     [
-        (tarfile.XHDTYPE, b"x", "a header has a record that is none"),
+        (tarfile.XHDTYPE, b"x", "a header has an invalid record"),
         (tarfile.XHDTYPE, b"9 path=a\n", None),
-        (tarfile.XHDTYPE, b"11 path=a\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"8 path=a\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"7 path\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"0 path=a\n", "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"1" * 60_000, "a header has a record that is none"),
-        (tarfile.XHDTYPE, b"10 size=x\n", "a header has a size that is none"),
-        (tarfile.XHDTYPE, b"11 size=-1\n", "a header has a size that is none"),
+        (tarfile.XHDTYPE, b"11 path=a\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"8 path=a\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"7 path\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"0 path=a\n", "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"1" * 60_000, "a header has an invalid record"),
+        (tarfile.XHDTYPE, b"10 size=x\n", "a header has an invalid size"),
+        (tarfile.XHDTYPE, b"11 size=-1\n", "a header has an invalid size"),
         (tarfile.XHDTYPE, b"15 comment=abc\n" * 5_000, "a header has 75,000 bytes; at most 65,536 are allowed"),
-        (tarfile.XGLTYPE, b"11 path=a\n", "a header has a record that is none"),
+        (tarfile.XGLTYPE, b"11 path=a\n", "a header has an invalid record"),
         (tarfile.XGLTYPE, b"9 path=a\n", "a header gives one name or size to all members"),
         (tarfile.XGLTYPE, b"15 comment=abc\n", None),
         (tarfile.XHDTYPE, bytes(2**20), "a header has 1,048,576 bytes; at most 65,536 are allowed"),
@@ -253,9 +255,9 @@ def test_a_long_chain_of_long_names_is_one_name() -> None:
 def test_what_stands_before_a_member_is_read_strictly(kind: bytes, content: bytes, expected: str | None) -> None:
     data = packed(member("x", content, type=kind), member("foo/a"))
     if expected is not None:
-        assert refused(data) == f"archive: is no tar, or is broken: {expected}; pack it again"
+        assert refused(data) == f"archive: is not a tar file, or is broken: {expected}; pack it again"
     elif b"path" in content:
-        assert refused(data).startswith("a: stands beside the chart's folder")
+        assert refused(data).startswith("a: is beside the chart's folder")
     else:
         assert archive.unpack(data) == {"a": b"x"}
 
@@ -322,9 +324,9 @@ WHOLE = archive.pack("foo", FILES)
         (b"", "archive: is cut off; pack or fetch it again"),
         (b"no gzip at all", "archive: is not gzip, or is broken; pack it with `tinkwell chart package`"),
         (b"PK\x03\x04", "archive: is not gzip, or is broken"),
-        (zipped(b""), "archive: is no tar, or is broken: it is cut off; pack it again"),
-        (zipped(b"no tar"), "archive: is no tar, or is broken: it is cut off"),
-        (zipped(b"no tar" * 1_000), "archive: is no tar, or is broken: a header has a number that is none"),
+        (zipped(b""), "archive: is not a tar file, or is broken: it is cut off; pack it again"),
+        (zipped(b"no tar"), "archive: is not a tar file, or is broken: it is cut off"),
+        (zipped(b"no tar" * 1_000), "archive: is not a tar file, or is broken: a header has an invalid number"),
         (zipped(bytes(10_240)), "archive: has no files; pack the folder in which Chart.yaml is"),
         (
             packed(member("foo", b"", type=tarfile.DIRTYPE)),
@@ -333,18 +335,18 @@ WHOLE = archive.pack("foo", FILES)
         (WHOLE + b"more", "archive: has 4 bytes behind its end; pack it again"),
         (WHOLE + WHOLE, f"archive: has {len(WHOLE)} bytes behind its end; pack it again"),
         (WHOLE + bytes(2**18), "archive: has 262,144 bytes behind its end; pack it again"),
-        (zipped(tar(member("foo/a"), end=False)), "archive: is no tar, or is broken: it is cut off"),
+        (zipped(tar(member("foo/a"), end=False)), "archive: is not a tar file, or is broken: it is cut off"),
         (
             zipped(tar(member("foo/a"), end=False) + b"x" * 512),
-            "archive: is no tar, or is broken: a header has a num",
+            "archive: is not a tar file, or is broken: a header has an inv",
         ),
         (zipped(tar(member("foo/a")) + b"x" * 512), "archive: has more behind its last member; pack it again"),
-        (zipped(tar(member("foo/a"), end=False)[:-10]), "archive: is no tar, or is broken: it is cut off"),
+        (zipped(tar(member("foo/a"), end=False)[:-10]), "archive: is not a tar file, or is broken: it is cut off"),
         (
             zipped(tar(member("foo/a")).replace(b"foo/a", b"foo/b")),
-            "archive: is no tar, or is broken: a header has a wr",
+            "archive: is not a tar file, or is broken: a header has a wr",
         ),
-        (packed(member("foo/a/")), "archive: is no tar, or is broken: a folder has bytes; pack it again"),
+        (packed(member("foo/a/")), "archive: is not a tar file, or is broken: a folder has bytes; pack it again"),
         (WHOLE[:-8] + bytes(8), "archive: is not gzip, or is broken"),
     ],
 )
@@ -378,11 +380,11 @@ def test_whatever_is_broken_in_a_tar_it_is_refused_or_read_and_nothing_else_happ
 @pytest.mark.parametrize(
     ("top", "path", "expected"),
     [
-        ("foo", "../a", "foo/../a: is no plain path"),
-        ("foo", "/a", "foo//a: is no plain path"),
+        ("foo", "../a", "foo/../a: is not a plain path"),
+        ("foo", "/a", "foo//a: is not a plain path"),
         ("foo", "a\nb", "foo/a\\u000ab: has a name that cannot be taken"),
-        ("..", "a", "..: is no plain path"),
-        ("", "a", "is no plain path"),
+        ("..", "a", "..: is not a plain path"),
+        ("", "a", "is not a plain path"),
         ("a/b", "c", "a/b: cannot be the name of a folder"),
     ],
 )

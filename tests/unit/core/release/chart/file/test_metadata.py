@@ -155,8 +155,8 @@ def test_the_annotation_is_a_list_or_the_text_of_one(annotation: str, names: tup
         ('\'{"nginx": ["postgres"]}\'', "must be a list of names of subcharts, and not an object"),
         ("{nginx: [postgres]}", "must be a list of names of subcharts, and not an object"),
         ("bar", 'must be a list of names, or the text of a JSON list such as ["a"]: line 1, column 1: Expecting'),
-        ("[1]", "must be a list of names of subcharts, and not a list in which something else stands"),
-        ("['']", "must be a list of names of subcharts, and not a list in which something else stands"),
+        ("[1]", "must be a list of names of subcharts, and not a list with an item of another type"),
+        ("['']", "must be a list of names of subcharts, and not a list with an item of another type"),
         ("true", "must be a list of names of subcharts, and not true"),
     ],
 )

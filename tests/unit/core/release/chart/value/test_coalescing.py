@@ -314,9 +314,9 @@ def test_values_are_limited_in_size_and_depth(monkeypatch: pytest.MonkeyPatch) -
 def test_what_is_imported_cannot_be_nested_too_deeply() -> None:
     path = ".".join("abcdefghij" * 6)
     assert process.process(app({}, ("deep", path)), {}).values["a"]
-    with pytest.raises(ChartFaulty, match="would be nested deeper than 64 levels by what is imported"):
+    with pytest.raises(ChartFaulty, match="would be nested deeper than 64 levels by an import"):
         process.process(app({}, ("deep", f"{path}.x.y.z")), {})
-    with pytest.raises(ChartFaulty, match="would be nested deeper than 64 levels by what is imported"):
+    with pytest.raises(ChartFaulty, match="would be nested deeper than 64 levels by an import"):
         process.process(app({}, ("deep", ".".join("a" * 30_000))), {})
 
 
