@@ -24,6 +24,7 @@ from bench import (
 from bench.context import Case
 
 CASES = (
+    Case("scale", scale.run),
     Case("commit", commit.run),
     Case("latency", latency.run),
     Case("fanout", fanout.run),
@@ -42,5 +43,4 @@ CASES = (
     Case("unit", unit.run),
     Case("chart", chart.run),
     Case("lua", lua.run),
-    Case("scale", scale.run),
 )
