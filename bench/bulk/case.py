@@ -13,7 +13,7 @@ from bench.context import Context
 from bench.result import Outcome, Table, Verdict, number, span
 
 _COMMAND = Path(sys.executable).with_name("tinkwell")
-# Ten times as many machines as here are pushed by `bench.scale`.
+# `bench.scale` pushes ten times as many machines as this case.
 _LONGEST_SECONDS = 240
 _COMPARES = """\
 `tinkwell hardware push` of one file of JSON lines, from the start of the command to its end, on an empty database; a

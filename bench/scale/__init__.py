@@ -1,4 +1,4 @@
-"""What machines, watchers and releases cost at three sizes, each ten times the one before."""
+"""The cost of machines, watchers and releases at three sizes, each ten times the one before."""
 
 from bench.scale.case import run
 

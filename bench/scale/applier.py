@@ -1,7 +1,7 @@
-"""A client that installs releases of one resource each, some at once.
+"""A client that installs releases of one resource each, several at once.
 
-prepare   address                replies once the ends of operations are watched
-apply     first, count, at_once  replies with the seconds until as many releases, from this number on, are installed
+prepare   address                replies when it watches the ends of operations
+apply     first, count, at_once  installs `count` releases, named from number `first` on; replies with the seconds
 """
 
 import asyncio
@@ -19,14 +19,14 @@ _MANIFEST = json.dumps({"resources": {"r0": {"type": "nothing", "config": {"numb
 
 
 class Applier:
-    """The operations that have not ended."""
+    """Installs releases, and remembers the operations that have not ended."""
 
     def __init__(self, client: tinkwell.client.Client) -> None:
         self._client = client
         self._ends: dict[str, asyncio.Event] = {}
 
     def call_back(self, event: Event) -> None:
-        """Note the end of an operation."""
+        """Wake the lane that waits for the end of this operation."""
         if ended := self._ends.get(event.resource_id):
             ended.set()
 
@@ -50,7 +50,7 @@ class Applier:
 
 
 async def work(link: generator.Link) -> None:
-    """Do what the messages say."""
+    """Carry out the messages one by one."""
     wanted = await link.receive()
     if wanted is None:
         return

@@ -5,13 +5,13 @@ from bench.result import Outcome
 from bench.scale import machines, releases, table
 
 _COMPARES = """\
-Machines are pushed by `tinkwell hardware push` to a server with an empty database. A client then gets one machine,
-lists all, and watches from the oldest event; *whole list* and *first* are times from the call to the last and the
-first object of the list, which is a stream. At last so many watchers of all machines are live in another process, and
-a machine changes every 30 to 60 ms: from just before the commit to the callback of the client library. Releases have
-one resource each, whose calls do nothing; a provisioner as it is brings 16 at once about. *At rest* is a time in
-which nothing happens, with one resync of the provisioner. Bytes are of tables with their indexes
-(`pg_total_relation_size`).
+`tinkwell hardware push` pushes the machines to a server with an empty database. A client then gets one machine, lists
+all machines, and watches them from the oldest event on; *whole list* and *first* are the times from the call to the
+last and to the first object of the list, which is a stream. Then another process opens the watchers, which watch all
+machines, and a machine changes every 30 to 60 ms: the latency is from just before the commit to the callback of the
+client library. Each release has one resource, whose calls do nothing; one provisioner carries out 16 operations at
+once. *At rest* is half a minute without any request, in which the provisioner looks once for operations that it has
+missed. Processor time includes child processes. Bytes are of tables with their indexes (`pg_total_relation_size`).
 """
 
 
@@ -26,5 +26,5 @@ async def run(context: Context) -> Outcome:
         compares=_COMPARES,
         tables=(table.of_machines(of_machines), table.of_releases(of_releases)),
         verdicts=(),
-        notes=("One sample of each size. Memory is resident memory, which counts what processes share in each.",),
+        notes=("One sample of each size. Memory is resident memory; a page that processes share counts for each.",),
     )

@@ -1,4 +1,4 @@
-"""The bytes that tables have on the disk, with their indexes and what is stored beside their rows."""
+"""The size of tables on the disk, with their indexes and the values that PostgreSQL stores apart."""
 
 from bench import cluster
 
@@ -6,7 +6,7 @@ _ALL = """
     SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
      WHERE relkind IN ('r', 'm') AND relnamespace = 'public'::regnamespace
 """
-# The events are in partitions, which have names of their own.
+# The table of events has partitions; each is a table of its own.
 _EVENTS = """
     SELECT coalesce(sum(pg_total_relation_size(relid)), 0)::bigint FROM pg_partition_tree('events') WHERE isleaf
 """

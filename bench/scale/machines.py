@@ -1,4 +1,4 @@
-"""So many machines in the database, and watchers beside them."""
+"""Measures one number of machines, with watchers of all of them."""
 
 import json
 import time
@@ -17,7 +17,7 @@ _CHANNELS = 20
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """What one size came to; times and processor times are seconds, `each` is bytes of a machine."""
+    """The figures of one size. Times and processor times are in seconds; `…_each` are bytes of a machine."""
 
     machines: int
     watchers: int
@@ -37,7 +37,7 @@ class Machines:
 
 
 async def measure(context: Context, machines: int, watchers: int) -> Machines:
-    """Push the machines to a server with an empty database, and read them."""
+    """Push the machines to a server with an empty database, then read and watch them."""
     file = context.directory / "scale.jsonl"
     file.write_text("".join(bulk.machine(place) for place in range(machines)))
     changes, rounds = context.scale.choose(quick=(10, 1), full=(100, 5))
@@ -84,12 +84,12 @@ async def measure(context: Context, machines: int, watchers: int) -> Machines:
 
 
 class Cpu:
-    """Processor seconds of PostgreSQL, a server, and others by name, since this was made."""
+    """The processor time of PostgreSQL, a server and other named processes since this object was made."""
 
     def __init__(self, postgres: int, server: int, **others: int) -> None:
         self._pids = {"PostgreSQL": postgres, "server": server} | others
         self._before = {name: usage.of(pid).cpu_seconds for name, pid in self._pids.items()}
 
     def read(self) -> dict[str, float]:
-        """Return the seconds by process."""
+        """Return the seconds of each process, its children included."""
         return {name: usage.of(pid).cpu_seconds - self._before[name] for name, pid in self._pids.items()}

@@ -1,7 +1,7 @@
-"""A client that reads one object and the list of all, some times.
+"""A client that reads one object and lists all objects, several times.
 
 read   address, what, one, rounds     `what` is "hardware" or "releases", `one` the object's id or name; replies with
-                                      the median seconds of a get, to the first object of a list, and of a whole list
+                                      the median seconds of a get, of the first object of a list, and of a whole list
 """
 
 import statistics
@@ -24,7 +24,7 @@ async def _listed(objects: AsyncIterator[object]) -> tuple[float, float]:
 async def read(
     get: Callable[[str], Awaitable[object]], list_: Callable[[], AsyncIterator[object]], one: str, rounds: int
 ) -> dict[str, float]:
-    """Read so many times, after one that is not counted."""
+    """Get and list once without counting, then `rounds` times; return the medians."""
     gets, lists = [], []
     for _ in range(rounds + 1):
         began = time.perf_counter()
@@ -39,7 +39,7 @@ async def read(
 
 
 async def work(link: generator.Link) -> None:
-    """Do what is asked."""
+    """Carry out the messages one by one."""
     while (asked := await link.receive()) is not None:
         async with tinkwell.client.connect(asked["address"]) as client:
             if asked["what"] == "hardware":

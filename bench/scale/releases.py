@@ -1,4 +1,4 @@
-"""So many releases of one small resource, and a provisioner whose calls do nothing."""
+"""Measures one number of releases, each of one resource, with a provisioner whose calls do nothing."""
 
 import asyncio
 import sys
@@ -11,15 +11,15 @@ from bench.scale import disk
 from bench.scale.machines import Cpu
 
 _AT_ONCE = 16
-# One reply of a generator must come within its time, at any size.
+# A generator must reply within a fixed time, whatever the size.
 _PART = 500
-# The provisioner lists what has not ended once in 30 s.
+# The provisioner lists unfinished operations every 30 s.
 _RESYNC_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """What one size came to; times and processor times are seconds, `each` is bytes of a release."""
+    """The figures of one size. Times and processor times are in seconds; `…_each` are bytes of a release."""
 
     releases: int
     seconds: float

@@ -1,4 +1,4 @@
-"""The tables: a column for each size."""
+"""The tables of machines and releases, with a column for each size."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _MIB = 2**20
 
 
 def of_machines(found: Sequence[Machines]) -> Table:
-    """Show what machines and watchers cost."""
+    """Return the table of machines and watchers."""
     rows = (
         ("push, s", *(number(each.pushed) for each in found)),
         *(
@@ -35,7 +35,7 @@ def of_machines(found: Sequence[Machines]) -> Table:
 
 
 def of_releases(found: Sequence[Releases]) -> Table:
-    """Show what releases cost."""
+    """Return the table of releases."""
     rows = (
         ("install, s", *(number(each.seconds) for each in found)),
         *(

@@ -1,4 +1,4 @@
-"""How the figures of each size become cells."""
+"""The cells that the figures of each size become."""
 
 from bench.scale import table
 from bench.scale.machines import Machines
