@@ -51,8 +51,8 @@ class _Words:
     nothing: str
 
 
-_OF_PLAN = _Words("this is no plan to apply", "no plan of {}")
-_OF_DRIFT = _Words("not all could be looked at", "it is not known how {} has drifted")
+_OF_PLAN = _Words("this plan cannot be applied", "no plan for {} was made")
+_OF_DRIFT = _Words("not all resources could be compared", "the drift of {} is unknown")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ async def audit(client: "Client", namespace: str, names: Sequence[str]) -> Repor
     units = [each.name for each in history.units]
     known = {each.name for each in history.applications} | set(units)
     if unknown := [each for each in names if each not in known]:
-        told = "tells nothing" if is_whole else "tells nothing any more"
+        told = "has no events" if is_whole else "no longer has events"
         raise failure.Failure(f"the log {told} of {' or '.join(unknown)} in namespace {namespace}")
     wanted = [each for each in units if not names or _is_about(each, names)]
     return Report(found, units=len(wanted), events=len(entries), is_whole=is_whole)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tinkwell.client import Client, DeferredNotice, UnitEvent, UnitExplanation
 
 _EVENT_HEADER = ("ORDINAL", "EVENT", "STATE", "ATTEMPT", "STARTED", "SECONDS", "MESSAGE")
-_DEFERRED_HEADER = ("EVENT", "HANDLER", "AGE", "TRIES")
+_DEFERRED_HEADER = ("EVENT", "HANDLER", "AGE", "ATTEMPTS")
 
 
 @click.command(cls=command.Command)
@@ -139,8 +139,9 @@ def _deferred(notices: "tuple[DeferredNotice, ...]") -> str:
     if not notices:
         return ""
     first = notices[0]
-    age, tries = line.ago(first.created_at), f"{first.attempts} {'try' if first.attempts == 1 else 'tries'}"
-    return f"deferred: {len(notices)} ({', '.join(filter(None, (f'{first.told.name} #{first.ordinal}', age, tries)))})"
+    attempts = f"{first.attempts} attempt{'' if first.attempts == 1 else 's'}"
+    oldest = filter(None, (f"{first.told.name} #{first.ordinal}", line.ago(first.created_at), attempts))
+    return f"deferred: {len(notices)} ({', '.join(oldest)})"
 
 
 def _event_row(event: "UnitEvent") -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def running(event: "UnitEvent | None") -> str:
     """Give the event that runs or has failed, with its attempt where that is not the first; empty for none."""
     if event is None:
         return ""
-    return event.name if event.attempt <= 1 else f"{event.name} (try {event.attempt})"
+    return event.name if event.attempt <= 1 else f"{event.name} (attempt {event.attempt})"
 
 
 def status(unit: "Unit", kind: CharmKind | None, place: str) -> tuple[str, str]:

@@ -173,10 +173,10 @@ class Tree:
                 code = f" with exit code {cause['exit_code']}" if cause.get("exit_code") is not None else ""
                 return f"{action} failed{code}{message}"
             case Reason.ACTION_TIMEOUT if action:
-                return f"{action} ran longer than it may{message}"
+                return f"{action} ran longer than its timeout{message}"
             case Reason.GLOBAL_TIMEOUT:
                 where = f", during {action}" if action else ""
-                return f"it ran longer than the {workflow.global_timeout_seconds} s that it may{where}{message}"
+                return f"it ran longer than its timeout of {workflow.global_timeout_seconds} s{where}{message}"
             case Reason.CANCELLED:
                 where = f" during {action}" if action else ""
                 return f"it was cancelled{where}{message}"

@@ -151,10 +151,10 @@ async def test_what_could_not_be_looked_at_is_shown_and_is_an_error(site: Site) 
         code, stdout, stderr = await end(process)
     assert stdout.splitlines() == ["  = role  valid", "  ! db    state FAILED (exit 3)", "1 would fail."]
     assert code == 1
-    assert stderr.startswith("Error: this is no plan to apply: ")
+    assert stderr.startswith("Error: this plan cannot be applied: ")
 
 
-@pytest.mark.parametrize(("command", "begin"), [("plan", "this is no plan to apply"), ("drift", "not all could")])
+@pytest.mark.parametrize(("command", "begin"), [("plan", "this plan cannot be applied"), ("drift", "not all resources could")])
 async def test_what_failed_says_what_it_printed_last(site: Site, command: str, begin: str) -> None:
     source = [site.manifest] if command == "plan" else []
     broken = Preview(digest="d", revision=1, nodes=(ROLE, DB))
@@ -179,7 +179,7 @@ async def test_a_plan_that_comes_to_nothing_says_why(site: Site) -> None:
         await site.owner.finish(id_, State.CANCELLED)
         code, stdout, stderr = await end(process)
     assert (code, stdout) == (1, "")
-    assert stderr.startswith("Error: no plan of shop: ")
+    assert stderr.startswith("Error: no plan for shop was made: ")
 
 
 async def test_a_drift_that_comes_to_nothing_says_why(site: Site) -> None:
@@ -190,7 +190,7 @@ async def test_a_drift_that_comes_to_nothing_says_why(site: Site) -> None:
         await site.owner.finish(id_, State.CANCELLED)
         code, stdout, stderr = await end(process)
     assert (code, stdout) == (1, "")
-    assert stderr.startswith("Error: it is not known how shop has drifted: ")
+    assert stderr.startswith("Error: the drift of shop is unknown: ")
 
 
 async def test_a_dry_run_is_a_plan(site: Site) -> None:

@@ -130,7 +130,7 @@ def _sentences(followed: list[release_tree.Tree], source: summary.Source | None)
     if first is last:
         return sentences
     if last.has_succeeded:
-        return [*sentences, f"made up for: {summary.success(last)}"]
+        return [*sentences, f"returned to the former state: {summary.success(last)}"]
     return [*sentences, *summary.failure(last, may_resume=True, source=source)]
 
 

@@ -223,7 +223,7 @@ class Tree:
         called = (NodeKind.RESOURCE, NodeKind.HOOK)
         working = sum(node.state in _WORKING for node in self.nodes if node.kind in called)
         is_full = options is not None and working >= options.parallel
-        return f"waits until fewer than {working} are worked on" if is_full else ""
+        return f"waits until fewer than {working} others are in progress" if is_full else ""
 
     def _take_operation(self, operation: "Operation") -> bool:
         known = self.operation
