@@ -154,7 +154,9 @@ async def test_what_could_not_be_looked_at_is_shown_and_is_an_error(site: Site) 
     assert stderr.startswith("Error: this plan cannot be applied: ")
 
 
-@pytest.mark.parametrize(("command", "begin"), [("plan", "this plan cannot be applied"), ("drift", "not all resources could")])
+@pytest.mark.parametrize(
+    ("command", "begin"), [("plan", "this plan cannot be applied"), ("drift", "not all resources could")]
+)
 async def test_what_failed_says_what_it_printed_last(site: Site, command: str, begin: str) -> None:
     source = [site.manifest] if command == "plan" else []
     broken = Preview(digest="d", revision=1, nodes=(ROLE, DB))

@@ -44,7 +44,10 @@ def operation(**more: Any) -> OperationFact:
         (operation(), "install of shop is RUNNING, 259 s left; p1 (engine docker:1) carries it out"),
         (
             operation(is_cancel_requested=True),
-            "install of shop is RUNNING, 259 s left; its cancellation was requested; p1 (engine docker:1) carries it out",
+            (
+                "install of shop is RUNNING, 259 s left; its cancellation was requested; p1 (engine docker:1)"
+                " carries it out"
+            ),
         ),
         (
             operation(state=State.PENDING, holder=None, alive=()),
