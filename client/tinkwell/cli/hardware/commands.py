@@ -89,7 +89,7 @@ async def push(
 async def get(client: "Client", machines: tuple[Key, ...], output_format: output.Format) -> None:
     """Show machines by id, MAC or IP address, a line for each interface.
 
-    With -o json or yaml, one machine asked for is an object, several are a list.
+    With -o json or yaml, one argument gives an object, and several give a list.
     """
     is_list = len(machines) > 1
     await several.show(
@@ -121,7 +121,7 @@ async def delete(client: "Client", ids: tuple[str, ...]) -> None:
 async def phone_home(
     client: "Client", machine: Key, data: document.JsonObject | None, output_format: output.Format
 ) -> None:
-    """Record that a machine has called home; watchers get a HARDWARE_PHONE_HOME event."""
+    """Record that a machine has phoned home; watchers get a HARDWARE_PHONE_HOME event."""
     text = None if data is None else document.dump_json(data)
     change = await client.hardware.phone_home(**{machine.kind: machine.text}, data=text)
     if output_format is output.Format.TABLE:

@@ -58,16 +58,21 @@ _OPTIONS = (
     click.option(
         "--readiness-timeout",
         type=duration.Duration(),
-        help="Longest time for a resource to be ready after its actions.",
+        help="Longest time for a resource to become ready after its actions.",
     ),
     click.option(
         "--on-failure",
         type=click.Choice([each.value for each in OnFailure]),
-        help="When a resource fails: start no more, or go on with those that do not depend on it. [default: stop]",
+        help="When a resource fails: start no other one, or go on with those that do not depend on it. [default: stop]",
     ),
-    click.option("--parallel", type=click.IntRange(min=1), metavar="N", help="Most resources at a time. [default: 8]"),
+    click.option(
+        "--parallel",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Number of resources to work on at the same time. [default: 8]",
+    ),
     click.option("-v", "--verbose", is_flag=True, help="Let resources print more."),
-    click.option("--reason", default="", help="Why; it is kept with the operation."),
+    click.option("--reason", default="", help="Reason, which is kept with the operation."),
     click.option(
         "--wait-lock",
         type=duration.Duration(),

@@ -124,7 +124,7 @@ async def uninstall(client: "Client", name: str, wanted: begin.Wanted) -> None:
 @click.option("--move-engine", is_flag=True, help="Move a release that keeps files on one engine to another engine.")
 @session.connected
 async def resume(client: "Client", name: str, wanted: begin.Wanted, accept_lost: bool, move_engine: bool) -> None:
-    """Go on with a FAILED release, by the plan of its last operation.
+    """Continue the last operation of a FAILED release, by its plan.
 
     The state of each resource is read again, so that nothing is done twice.
     """
@@ -158,7 +158,7 @@ async def test(client: "Client", name: str, wanted: begin.Wanted) -> None:
 @_name
 @begin.namespace
 @click.option("--now", is_flag=True, help="Kill running steps; without this option they get 30 seconds to end.")
-@click.option("--reason", default="", help="Why; it is kept with the operation.")
+@click.option("--reason", default="", help="Reason, which is kept with the operation.")
 @session.connected
 async def cancel(client: "Client", name: str, namespace: str, now: bool, reason: str) -> None:
     """Cancel the operation of a release. No more steps start, and what was applied stays."""

@@ -43,13 +43,16 @@ _FLAGS = (
         "--wait",
         type=click.Choice([each.value for each in Wait]),
         metavar="|".join(Wait),
-        help="In which order subcharts are installed: batch after batch, each as soon as those are ready that it "
-        "depends on, or all at once. [default: ordered]",
+        help="Order of subcharts: ordered installs batch after batch, eager installs each subchart as soon as all are "
+        "ready that it depends on, and none installs all at once. [default: ordered]",
     ),
-    click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on one that is disabled."),
+    click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on a disabled part."),
     click.option("--verify", is_flag=True, help="Check the signature of the archive CHART before it is uploaded."),
     click.option(
-        "--keyring", type=click.Path(path_type=Path), metavar="FILE", help="Keys for --verify, as gpg --export writes."
+        "--keyring",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Keys for --verify, as gpg --export writes them.",
     ),
 )
 

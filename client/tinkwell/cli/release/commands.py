@@ -92,7 +92,7 @@ async def history(client: "Client", name: str, namespace: str, output_format: ou
 @click.option(
     "--revision", type=click.IntRange(min=1), metavar="N", help="Revision to print. [default: the last deployed]"
 )
-@click.option("--all", "with_defaults", is_flag=True, help="For values: merge them with those of the chart.")
+@click.option("--all", "with_defaults", is_flag=True, help="For values: add the chart's own values.")
 @option.object_format
 @session.connected
 async def get(
@@ -129,7 +129,13 @@ async def get(
 
 @release.command("list")
 @click.option("-n", "--namespace", type=begin.ReleaseName(), metavar="NAME", help="Only this namespace.")
-@click.option("--state", "states", type=option.Member(ReleaseState), multiple=True, help="Only this state. Repeatable.")
+@click.option(
+    "--state",
+    "states",
+    type=option.Member(ReleaseState),
+    multiple=True,
+    help="Only releases in this state. Repeatable.",
+)
 @option.object_format
 @session.connected
 async def list_(
@@ -146,7 +152,7 @@ async def list_(
 @release.command()
 @_name
 @begin.namespace
-@click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on until the operation has ended.")
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="Print new lines until the operation has ended.")
 @click.option("--resource", "path", default="", metavar="NAME", help="Only the output of this resource.")
 @click.option("--operation", "operation_id", metavar="ID", help="Operation to show. [default: the last one]")
 @click.option("--no-prefix", is_flag=True, help="Print the output alone, without the resource before each line.")

@@ -39,7 +39,13 @@ _detailed = click.option(
 _OPTIONS = (
     click.option("--dry-run", is_flag=True, help="Only show what would be done, as `tinkwell release plan` does."),
     click.option("--confirm", is_flag=True, help="Show what would be done, ask, and then do exactly that."),
-    click.option("--plan", "plan_id", default="", metavar="ID", help="Apply this plan, which has its own source."),
+    click.option(
+        "--plan",
+        "plan_id",
+        default="",
+        metavar="ID",
+        help="Apply this plan, with the source, values and variables that it was made from.",
+    ),
 )
 
 

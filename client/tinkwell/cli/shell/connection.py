@@ -60,7 +60,7 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
             "-s",
             default=DEFAULT_SERVER,
             metavar="HOST:PORT",
-            help="Address of the server, or of several servers.",
+            help="Address of the server, or IP addresses of several servers with commas between them.",
         ),
         build("--token", metavar="TOKEN", help="Token that proves who you are."),
         build("--tls", is_flag=True, help="Encrypt; the other TLS options imply it."),
@@ -68,8 +68,13 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
         build("--tls-cert", type=click.Path(), help="Certificate that proves who this client is."),
         build("--tls-key", type=click.Path(), help="Private key of that certificate."),
         build("--tls-server-name", metavar="NAME", help="Name in the server's certificate, where it is not the host."),
-        build("--timeout", type=duration.Duration(), default="30s", help="Longest wait for one answer."),
-        build("--debug", is_flag=True, help="Show where an error comes from."),
+        build(
+            "--timeout",
+            type=duration.Duration(),
+            default="30s",
+            help="Longest time to wait for an answer of the server.",
+        ),
+        build("--debug", is_flag=True, help="Show the traceback of an error, and the log of the client."),
     ]
 
 

@@ -87,7 +87,7 @@ def output_format(*formats: Format) -> Callable[[F], F]:
         default=formats[0],
         show_default=True,
         metavar="|".join(names),
-        help="How to print it.",
+        help="Format of the output.",
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=command.Command)
 @option.unit
-@click.option("--skip", is_flag=True, help="Skip the event, and the events that had to follow it at once.")
+@click.option("--skip", is_flag=True, help="Skip the event, and the events that must follow it at once.")
 @option.namespace
 @settling.options
 @session.connected

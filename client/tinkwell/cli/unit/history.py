@@ -19,7 +19,7 @@ _DEFERRED_HEADER = ("EVENT", "HANDLER", "AGE", "ATTEMPTS")
 @click.command(cls=command.Command)
 @option.unit
 @click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Only events such as relation-joined. Repeatable.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest ones. [default: all]")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest events. [default: all]")
 @option.namespace
 @shell_option.object_format
 @session.connected
@@ -42,7 +42,7 @@ async def events(
 
 @click.command(cls=command.Command)
 @click.argument("name", metavar="UNIT|APPLICATION")
-@click.option("-f", "--follow", is_flag=True, help="Go on with new lines.")
+@click.option("-f", "--follow", is_flag=True, help="Print new lines until the command is stopped.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest lines. [default: all]")
 @shell_option.raw
 @option.namespace

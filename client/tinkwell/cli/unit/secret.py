@@ -104,7 +104,7 @@ async def add(
 @_name
 @_pairs
 @_file
-@click.option("--label", metavar="LABEL", help="Another label.")
+@click.option("--label", metavar="LABEL", help="New label.")
 @_description
 @option.namespace
 @shell_option.object_format
@@ -206,7 +206,7 @@ async def grant(client: "Client", name: str, applications: tuple[str, ...], name
 @option.namespace
 @session.connected
 async def revoke(client: "Client", name: str, applications: tuple[str, ...], namespace: str) -> None:
-    """Take back the grant of a user's secret to applications."""
+    """Take from the units of applications the right to read a user's secret."""
     for each in applications:
         found = await client.secrets.revoke(name, each, namespace=namespace)
         output.line(f"{each}: may not read {found.label or found.name} any more")

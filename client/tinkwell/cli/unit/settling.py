@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ACTIVE = "active"
 _OPTIONS = (
-    click.option("--wait", is_flag=True, help="Wait until no events run or are due."),
+    click.option("--wait", is_flag=True, help="Wait until the units have handled all their events."),
     click.option("--timeout", type=duration.Duration(), help="Longest time for --wait. [default: none]"),
 )
 
@@ -76,7 +76,7 @@ def options(asked: Callable[..., object]) -> Callable[..., object]:
 async def wait(
     client: "Client", names: tuple[str, ...], until_active: bool, timeout: float | None, namespace: str
 ) -> None:
-    """Wait until no events of applications run or are due; name all related applications.
+    """Wait until the units of applications have handled all their events. Name all related applications.
 
     It ends with exit code 1 as soon as an event has failed, and after `--timeout`.
     """

@@ -29,7 +29,9 @@ def shared(formats: tuple[Format, ...] = (), *, has_model: bool = False) -> list
     """Build the options of a command; `formats` are those of its output, the default one first."""
     found = [
         _option("--quiet", "-q", is_flag=True, default=None, help="Show no informational output."),
-        _option("--debug", is_flag=True, default=None, help="Show where an error comes from."),
+        _option(
+            "--debug", is_flag=True, default=None, help="Show the traceback of an error, and the log of the client."
+        ),
         # They change what Juju's client writes about itself, of which there is nothing here.
         _option("--verbose", "-v", is_flag=True, hidden=True),
         _option("--show-log", is_flag=True, hidden=True),

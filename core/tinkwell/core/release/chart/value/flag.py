@@ -13,7 +13,7 @@ class Flag:
     help: str
 
 
-FILES = Flag("values", ("-f", "--values"), "FILE|-", "A file of values. Later ones count more.")
+FILES = Flag("values", ("-f", "--values"), "FILE|-", "A file of values; later files override former ones.")
 JSON = Flag("set_json", ("--set-json",), "KEY=JSON", "A value as JSON, or one object of values.")
 TYPED = Flag(
     "set", ("--set",), "KEY=VALUE", "A value: a text, a whole number, true, false or null, as in a.b[0]={x,y},c=1."
