@@ -152,7 +152,7 @@ async def test_a_revision_that_has_lost_something_is_not_brought_about_again(
         await flow.acquire()
         told = await edge.refused(work_of(flow))
         assert told.reason == "SECRETS_DISABLED"
-        assert f"those of revision {revision} were forgotten" in told.message
+        assert f"those of revision {revision} were deleted" in told.message
         await flow.report(finish(FAILED))
     assert (await revision_of(site, 1))["manifest"]["resources"]["db"]["config"] == {"password": None}
     # Later revisions are as all others are.
