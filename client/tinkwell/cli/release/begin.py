@@ -1,4 +1,4 @@
-"""Shared by the commands that begin an operation: options, waiting for another operation, and following."""
+"""What commands that begin an operation share: options, waiting for another operation, and following."""
 
 import dataclasses
 import functools
@@ -105,7 +105,7 @@ class Wanted:
     output_format: output.Format
 
     def operation_options(self, **others: object) -> "OperationOptions":
-        """Give the options of the operation that were given, and others that are not None."""
+        """Return the operation's options that were given, with those of `others` that are not None."""
         given = {
             "timeout_seconds": _whole(self.timeout),
             "readiness_timeout_seconds": _whole(self.readiness_timeout),
@@ -145,7 +145,7 @@ async def carry_out(
     begin: "Callable[[], Awaitable[OperationHandle]]",
     source: summary.Source | None = None,
 ) -> None:
-    """Begin an operation, and follow it unless that is not wanted; raises `Failure` where it does not succeed."""
+    """Begin an operation, and follow it unless `--detach` was given. Raises `Failure` if it does not succeed."""
     handle = await start(client, wanted, begin)
     if not wanted.detach:
         chosen = wanted.output_format
@@ -159,7 +159,7 @@ async def carry_out(
 async def start(
     client: "Client", wanted: Wanted, begin: "Callable[[], Awaitable[OperationHandle]]"
 ) -> "OperationHandle":
-    """Begin an operation, when another one has ended as far as that may take."""
+    """Begin an operation. If another one is active, wait for its end, at most as long as `--wait-lock` says."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.client import errors  # gRPC costs start-up time, see main

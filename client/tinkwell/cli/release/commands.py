@@ -1,4 +1,4 @@
-"""`tinkwell release`: resources brought about together, and everything that happens to them."""
+"""`tinkwell release`: resources that are installed together, and all their changes."""
 
 import json
 from enum import StrEnum
@@ -28,7 +28,7 @@ _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 
 
 class Part(StrEnum):
-    """What can be had of a revision."""
+    """The parts of a revision that `release get` prints."""
 
     MANIFEST = "manifest"
     VALUES = "values"
@@ -223,7 +223,7 @@ async def _watch_events(client: "Client", name: str | None, namespace: str, want
 
 
 def _part(found: "Revision", part: Part) -> object:
-    """Give a part of a revision as JSON. Outputs are none of these."""
+    """Return a part of a revision as JSON; `part` is not OUTPUTS."""
     source = found.source or {}
     match part:
         case Part.MANIFEST:
@@ -243,7 +243,7 @@ def _part(found: "Revision", part: Part) -> object:
 
 
 def _variables(source: dict[str, Any]) -> dict[str, Any]:
-    """Give the variables, with the files that were sent along where there are some."""
+    """Return the variables, with the variable files if there are some."""
     variables: dict[str, Any] = source.get("variables", {})
     files = source.get("variable_files")
     return {"variables": variables, "variable_files": files} if files else variables
@@ -263,9 +263,9 @@ def _revision_row(item: "Revision") -> tuple[str, ...]:
 
 
 def plan_rows(plan: dict[str, Any] | None) -> list[tuple[str, ...]]:
-    """Give a row for each node, without gates and barriers, with the nodes after which it starts.
+    """Return a row for each node except gates and barriers, with the nodes after which it starts.
 
-    What starts with the charts that it is in comes after what they come after.
+    A node that starts together with its charts comes after the nodes that these charts come after.
     """
     nodes = Plan.load(json.dumps(plan)).nodes if plan else ()
     named = prerequisite.named(nodes)

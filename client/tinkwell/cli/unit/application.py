@@ -294,7 +294,7 @@ async def watch(client: "Client", name: str | None, namespace: str, wanted: watc
 
 
 async def _say_what_is_awaited(client: "Client", name: str, namespace: str) -> None:
-    """Say what keeps the first unit of an application that was just made from its events, if anything does."""
+    """Say what keeps the first unit of a new application from its events, if anything does."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     async for unit in client.applications.units(name, namespace=namespace):

@@ -75,7 +75,7 @@ async def logs(
 @shell_option.object_format
 @session.connected
 async def deferred(client: "Client", unit_name: str, namespace: str, output_format: output.Format) -> None:
-    """List the deferred events of a unit, in the order in which they are tried again."""
+    """List the deferred events of a unit, in the order in which they are retried."""
     found = [each async for each in client.applications.deferred(unit_name, namespace=namespace)]
     if output_format is output.Format.TABLE:
         output.table(_DEFERRED_HEADER, map(_deferred_row, found))
@@ -118,7 +118,7 @@ async def audit(client: "Client", names: tuple[str, ...], namespace: str, output
 
 
 def explanation(found: "UnitExplanation") -> list[str]:
-    """Give the lines that explain a unit."""
+    """Return the lines that explain a unit."""
     told = [("", found.sentence)]
     told += [("because", f"{each.sentence}{_where(each.revision)}") for each in found.causes]
     behind = ", ".join(found.behind)

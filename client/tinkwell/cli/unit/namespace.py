@@ -1,4 +1,4 @@
-"""`tinkwell namespace`: where names of applications are unique, and what is set for all in it."""
+"""`tinkwell namespace`: namespaces, in which names of applications are unique, and their settings."""
 
 from typing import TYPE_CHECKING
 

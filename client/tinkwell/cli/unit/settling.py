@@ -1,4 +1,4 @@
-"""Waiting until what a command has changed is settled, where `--wait` asks for that; and `tinkwell app wait`."""
+"""Waits until units have handled all their events: for `--wait` of other commands, and for `tinkwell app wait`."""
 
 import dataclasses
 import functools
@@ -34,7 +34,7 @@ class Waiting:
             raise click.UsageError("--timeout goes with --wait")
 
     async def settle(self, client: "Client", applications: Iterable[str], namespace: str) -> None:
-        """Wait for applications, if that was asked for; raises `Failure` where an event fails, or at the timeout."""
+        """Wait for the units, if `--wait` was given. Raises `Failure` if an event fails or time is up."""
         from tinkwell.client import errors  # gRPC costs start-up time, see main
 
         if not self.wait:
@@ -101,7 +101,7 @@ def _failed(error: "errors.UnitInError") -> failure.Failure:
 
 
 async def _unready(client: "Client", name: str, namespace: str) -> list[str]:
-    """Say of each unit that is at work, or not active, what it does and how it is."""
+    """Return a sentence about each unit that is not active or still has events: its status, and what it runs."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     try:

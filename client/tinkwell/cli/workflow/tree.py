@@ -54,7 +54,7 @@ class Tree:
         return self.workflow is not None and self.workflow.state is State.SUCCEEDED
 
     def replace(self, workflow: "Workflow", actions: "Iterable[Action]") -> "list[Resource]":
-        """Take a complete list. Returns the resources that differ; the workflow is the last if it is over, else first."""
+        """Take a complete list. Returns what differs; the workflow is the last of it if it is over, else the first."""
         actions = sorted(actions, key=lambda action: action.index)
         changed: list[Resource] = [action for action in actions if self._actions.get(action.id) != action]
         if self.workflow != workflow:

@@ -133,6 +133,6 @@ def _add(given: dict[str, Any], words: Sequence[str]) -> None:
         for part in above:
             inner = place.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise failure.Usage(f"{word}: {part} has a value of its own already")
+                raise failure.Usage(f"{word}: {part} already has a value that is not an object")
             place = inner
         place[key] = value

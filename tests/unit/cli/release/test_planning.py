@@ -293,7 +293,7 @@ async def test_a_plan_that_is_refused_leaves_nothing_to_end(site: Site) -> None:
         (("plan", "shop", CHART, "--var", "a=b"), "a chart takes --set and -f"),
         (("plan", "shop", "shop.yaml", "--set", "a=b"), "manifests take --var"),
         (("plan", "shop", "shop.yaml", "--wait"), "manifests take --var"),
-        (("plan", "shop", CHART, "shop.yaml"), "is a chart, which stands alone"),
+        (("plan", "shop", CHART, "shop.yaml"), "is a chart; name nothing beside it"),
         (("plan", "shop", CHART, "--reset-values", "--reuse-values"), "exclude each other"),
         (("apply", "shop"), "Missing argument 'FILE|-...'"),
         (("install", "shop"), "Missing argument 'CHART'"),
@@ -319,6 +319,6 @@ def test_a_plan_of_another_release_is_not_applied(cli: CommandLine, tmp_path: Pa
     (tmp_path / "shop.yaml").write_text(MANIFEST)
     id_ = cli.ok("release", "plan", "shop", str(tmp_path / "shop.yaml"), "--detach").strip()
     stderr = cli.fails("release", "apply", "other", "--plan", id_)
-    assert f"operation {id_} is one of shop, and not of other" in stderr
+    assert f"operation {id_} belongs to shop, not to other" in stderr
     stderr = cli.fails("release", "apply", "shop", "-n", "prod", "--plan", id_)
-    assert f"operation {id_} is one of default/shop, and not of shop" in stderr
+    assert f"operation {id_} belongs to default/shop, not to shop" in stderr

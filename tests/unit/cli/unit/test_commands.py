@@ -97,10 +97,10 @@ def test_logs_have_the_unit_and_the_event_before_each_line(deployed: Site) -> No
 def test_an_audit_finds_nothing_wrong_with_what_has_happened(deployed: Site) -> None:
     deployed.cli.ok("unit", "remove", "web/1")
     deployed.run()
-    assert "rules over 3 lives of units" in deployed.cli.ok("unit", "audit")
+    assert "rules checked on 3 units" in deployed.cli.ok("unit", "audit")
     report = deployed.cli.json("unit", "audit", "web")
     assert (report["units"], report["violations"], report["whole"]) == (2, [], True)
-    assert "rules over 1 life of units" in deployed.cli.ok("unit", "audit", "pg/0")
+    assert "rules checked on 1 unit and " in deployed.cli.ok("unit", "audit", "pg/0")
     assert deployed.cli.fails("unit", "audit", "pg/0", "nope/9") == (
         "Error: the log has no events of nope/9 in namespace default\n"
     )
