@@ -1,4 +1,4 @@
-"""Storage as Juju writes it."""
+"""Describes storage as Juju writes it."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ def combined(storages: "Iterable[Storage]", machines: Mapping[str, str]) -> dict
 
 
 def whole(storage: "Storage", machines: Mapping[str, str]) -> dict[str, Any]:
-    """Give what is known of an instance."""
+    """Describe a storage instance."""
     found: dict[str, Any] = {
         "kind": KIND,
         "life": storage.life.lower(),
@@ -36,7 +36,7 @@ def whole(storage: "Storage", machines: Mapping[str, str]) -> dict[str, Any]:
 
 
 def status(storage: "Storage") -> str:
-    """Give the status of an instance in Juju's words."""
+    """Return the status of an instance in Juju's words."""
     if storage.life is Life.DYING:
         return "detaching"
     if not storage.unit:
