@@ -63,8 +63,8 @@ _SHELL = (
     ),
 )
 
-# The summaries of the project's other components, and the extras that they need; reading them from a component would
-# import it.
+# The summaries of the project's other components, and the extras with their libraries. They are repeated here because
+# reading them from a component would import it.
 _KNOWN = {
     "dev": ("Run everything on this machine, with a database of its own.", "dev"),
     "server": ("Run a server.", "server"),

@@ -27,7 +27,7 @@ _NAME = re.compile(r"machines\[(\d+)\](?:: |\.data(?:\.|$)|\.)")
 
 
 async def each(client: "Client", parts: Parts, chosen: output.Format) -> None:
-    """Push one machine after another, and write the result of each; the first refused one ends it."""
+    """Push one machine after another, and write the result of each. The first refused machine ends the command."""
     pushed: list[dict[str, Any]] = []
     try:
         for part in parts:
@@ -75,7 +75,7 @@ async def many(client: "Client", parts: Parts, chosen: output.Format) -> None:
 
 
 class _Machines:
-    """The machines as the client takes them, up to the first part that is no machine."""
+    """Iterates over the machines in the form that the client takes, up to the first part that is no machine."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -2,7 +2,7 @@
 
 The root group owns the options with their environment variables and defaults. Each command repeats them, hidden and
 without defaults, so that `tinkwell hardware list --server X` means the same as `tinkwell --server X hardware list`;
-what stands nearer to the end of the line wins.
+the option nearer to the end of the line wins.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 @dataclass(slots=True)
 class Connection:
-    """What the options say; filled in while the command line is parsed."""
+    """The values of the options, which are filled in while the command line is parsed."""
 
     server: str = DEFAULT_SERVER
     token: str | None = None
@@ -37,9 +37,9 @@ class Connection:
 
 
 def current() -> Connection:
-    """Give what the command line that is running says about its connection."""
+    """Return the connection options of the running command."""
     context = click.get_current_context()
-    assert context is not None  # it would have raised
+    assert context is not None  # without a context, click raises an error
     return context.ensure_object(Connection)
 
 

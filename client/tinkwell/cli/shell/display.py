@@ -1,6 +1,6 @@
 """A tree on a terminal, drawn again and again in the same place.
 
-It is drawn from the event loop that also changes it, so no lock is needed: soon after each change, and twice a second
+It is drawn in the event loop that also changes it, so no lock is needed: soon after each change, and twice a second
 for what is told of passing time. Texts are given to rich as they are, which finds no markup in them.
 """
 
