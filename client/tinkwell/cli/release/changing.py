@@ -164,10 +164,12 @@ async def cancel(client: "Client", name: str, namespace: str, now: bool, reason:
     """Cancel the operation of a release. No more steps start, and what was applied stays."""
     before = await begin.newest(client, name, namespace)
     if before.state.is_final:
-        raise failure.Failure(f"nothing changes {name}; its last operation {before.id} has ended as {before.state}")
+        raise failure.Failure(
+            f"{name} has no operation to cancel; its last operation {before.id} ended as {before.state}"
+        )
     operation = await client.releases.cancel(before.id, now=now, reason=reason)
     seconds = operation.cancel_grace_seconds
-    grace = f"what runs has {seconds}s to end" if seconds else "what runs is killed"
+    grace = f"running steps have {seconds}s to end" if seconds else "running steps are killed"
     match operation.state:
         case State.CANCELLED:
             output.line(f"{name}  cancelled  operation {operation.id}")

@@ -203,7 +203,7 @@ def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> N
     lifecycle, and begins and ends as `tinkwell events watch` does.
     """
     if namespace is not None and name is None:
-        raise click.UsageError("--namespace is that of a NAME; events of all namespaces come in one order")
+        raise click.UsageError("--namespace goes with a NAME; without a NAME, the events of all namespaces are shown")
     if name is not None and wanted.is_default:
         _watch_one(name, namespace or "")
     else:

@@ -209,7 +209,7 @@ async def revoke(client: "Client", name: str, applications: tuple[str, ...], nam
     """Take from the units of applications the right to read a user's secret."""
     for each in applications:
         found = await client.secrets.revoke(name, each, namespace=namespace)
-        output.line(f"{each}: may not read {found.label or found.name} any more")
+        output.line(f"{each}: may no longer read {found.label or found.name}")
 
 
 @secret.command()

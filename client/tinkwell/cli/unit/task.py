@@ -174,7 +174,7 @@ async def follow(client: "Client", asked: "Task", *, is_waited_for: bool, chosen
     if chosen is not output.Format.TABLE:
         output.whole(found.to_json(), chosen)
     elif not is_waited_for:
-        output.line(f"{found.unit}: {_what(found)} is asked for; tinkwell task show {found.id} --wait has its result")
+        output.line(f"{found.unit}: {_what(found)} is requested; tinkwell task show {found.id} --wait has its result")
     else:
         _tell(found)
     if is_waited_for and found.state is not TaskState.SUCCEEDED:

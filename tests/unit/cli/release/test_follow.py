@@ -245,8 +245,7 @@ async def test_what_nobody_takes_gets_a_hint(site: Site) -> None:
         assert process.stderr is not None
         hint = (await process.stderr.readline()).decode()
         assert hint == (
-            "No provisioner takes operations of default; one that does is started with "
-            '"tinkwell provisioner --releases default".\n'
+            'No provisioner takes operations of default; start one with "tinkwell provisioner --releases default".\n'
         )
         await site.client.releases.cancel(await site.asked())
         assert (await end(process))[0] == 1

@@ -53,7 +53,7 @@ def test_the_actions_of_an_application_are_listed(deployed: Site) -> None:
 
 def test_an_action_is_asked_for_with_parameters_as_the_charm_has_them(deployed: Site) -> None:
     said = deployed.cli.ok("unit", "run", "web/0", "backup", "target=/srv", "level=7")
-    assert said.startswith("web/0: backup is asked for; tinkwell task show ")
+    assert said.startswith("web/0: backup is requested; tinkwell task show ")
     (found,) = deployed.cli.json("task", "list", "web/0")
     assert (found["state"], found["parameters"]) == ("PENDING", {"target": "/srv", "level": 7})
     run_by(deployed, TaskOutcome(state=TaskState.SUCCEEDED, result='{"path": "/srv/1"}'))

@@ -284,7 +284,7 @@ async def _hint(client: "Client", operation: "Operation") -> str:
     if release.engine:
         return f"{release.name} keeps files on the engine {release.engine}; it waits for a provisioner there."
     start = f'"tinkwell provisioner --releases {release.namespace}"'
-    return f"No provisioner takes operations of {release.namespace}; one that does is started with {start}."
+    return f"No provisioner takes operations of {release.namespace}; start one with {start}."
 
 
 async def _read_output(client: "Client", tree: release_tree.Tree, display: "Display") -> None:

@@ -78,7 +78,7 @@ def step_text(tree: release_tree.Tree, node: "client_library.Node") -> str:
     actions = tree.actions(node)
     place = f" ({actions.index(step) + 1} of {len(actions)})" if step in actions and len(actions) > 1 else ""
     again = f"  attempt {step.attempt}" if step.attempt > 1 and step.state is State.RUNNING else ""
-    waits = "  is repeated" if step.state is State.PENDING else ""
+    waits = "  waits for its next attempt" if step.state is State.PENDING else ""
     return f"{failure.step_title(step)}{place}{again}{waits}"
 
 
