@@ -135,7 +135,7 @@ def _placeholders(path: str, value: document.JsonValue) -> Iterator[Violation]:
 
 
 def _explain(error: "Error", parts: Parts, stored: int) -> failure.Failure:
-    """Say what is wrong, where, and how many machines are stored: all before the wrong one."""
+    """Name the mistake, its place, and the number of stored machines, which are all before the wrong one."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     named = _NAME.match(error.violations[0].field if isinstance(error, errors.InvalidField) else error.message)

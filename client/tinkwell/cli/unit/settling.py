@@ -110,7 +110,7 @@ async def _unready(client: "Client", name: str, namespace: str) -> list[str]:
             return []
         application = await client.applications.get(name, namespace=namespace)
     except errors.NotFound:
-        return []  # it has gone meanwhile, and nobody waits for it any more
+        return []  # the application was removed meanwhile, so nothing is left to wait for
     found = []
     for each, row in zip(units, await line.unit_rows(client, units, [application]), strict=True):
         _, _, _, event, status, message = row

@@ -13,9 +13,9 @@ KIND = "filesystem"
 
 
 def combined(storages: "Iterable[Storage]", machines: Mapping[str, str]) -> dict[str, Any]:
-    """Give what `storage` and `status` tell of all instances; `machines` has the names of machines by their ids.
+    """Describe all instances as `storage` and `status` do; `machines` has the names of machines by their ids.
 
-    There are neither filesystems nor volumes of their own: an instance is a folder of its machine.
+    There are no separate filesystems and volumes, because an instance is a folder on its machine.
     """
     return {"storage": {each.name: whole(each, machines) for each in storages}, "filesystems": {}, "volumes": {}}
 

@@ -23,7 +23,7 @@ def test(world: World, request: pb.TestRequest) -> Operation:
 
 
 def plan(world: World, request: pb.PlanRequest) -> Operation:
-    """Begin a plan of manifests, or of what is installed."""
+    """Begin a plan of manifests, or of the installed release."""
     name, has_source = release_request.title(request), bool(request.files)
 
     def judge(release: ReleaseRow | None) -> Begun:
