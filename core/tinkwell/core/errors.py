@@ -8,7 +8,7 @@ TinkwellError
 ├── NotFound            the resource does not exist, or is deleted
 ├── AlreadyExists       a unique value is taken
 ├── IllegalTransition   the state of the resource does not allow the request
-│   ├── PlanStale       the release has changed since the plan of it was made
+│   ├── PlanStale       the release has changed since the plan was made
 │   ├── EndpointMismatch  no pair of endpoints, or more than one, fits a relation
 │   ├── NotLeader       only the leader of the application may do this
 │   └── UnitInError     an event of the unit has failed
@@ -17,7 +17,7 @@ TinkwellError
 ├── OperationActive     no operation of a release can begin, because another one has not ended
 ├── LeaseHeld           another living owner holds the resource
 ├── LeaseLost           the caller's lease is over, or its work was taken over
-├── WrongWorker         the reporting worker is not the action's
+├── WrongWorker         the action belongs to another worker
 ├── NotAllowed          neither the caller's role nor a grant to its unit allows this
 ├── ChartUnknown        the server does not have the chart: upload it, and ask again
 ├── SecretsDisabled     the server has no key to encrypt or decrypt secrets
@@ -121,7 +121,7 @@ class IllegalTransition(TinkwellError):
 
 
 class PlanStale(IllegalTransition):
-    """The release has changed since the plan of it was made: make another plan."""
+    """The release has changed since the plan was made: make another plan."""
 
     def __init__(self, plan: str, description: str) -> None:
         super().__init__(f"plan {plan}", f"{description}; make another plan")
@@ -204,7 +204,7 @@ class LeaseLost(TinkwellError):
 
 
 class WrongWorker(TinkwellError):
-    """The reporting worker is not the one that the action belongs to."""
+    """The action belongs to another worker than the one that reports on it."""
 
     def __init__(self, worker_id: str, expected: str) -> None:
         self.worker_id = worker_id
