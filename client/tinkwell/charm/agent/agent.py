@@ -71,7 +71,7 @@ class Agent:
 
     def stop(self) -> None:
         """Stop the agent: running events get ten seconds to end, and no others begin."""
-        logger.info("the agent stops; what is being handled may come to its end")
+        logger.info("the agent stops; running events may end")
         self._served.stopping.set()
 
     async def run(self) -> None:
