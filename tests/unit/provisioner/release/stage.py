@@ -12,6 +12,7 @@ from typing import Any
 
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 from unit.provisioner.release.direct import DirectServer
+from unit.provisioner.release.same_process import same_process
 from unit.provisioner.stage import Claims
 
 from support.waiting import eventually
@@ -154,6 +155,7 @@ class Stage:
             keys=place.Keys(),
             room=Room(2),
             lifecycle=registry,
+            make_child=same_process,
         )
         worker = driver.Driver(host, namespaces=namespaces, concurrency=concurrency, resync_seconds=resync_seconds)
         lease.add(RunKind.RELEASE, worker)
