@@ -39,11 +39,11 @@ def make(
     liveness: Checks | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
-    **timing: float,
+    tick_seconds: float = 0.1,
 ) -> listener.HttpListener:
     probe = Probe(liveness=liveness or alive, readiness=checks or Checks(), metrics=metrics)
     return listener.HttpListener(
-        http_application.create_application(probe, version="1.2.3"), host=host, port=port, **timing
+        http_application.create_application(probe, version="1.2.3"), host=host, port=port, tick_seconds=tick_seconds
     )
 
 

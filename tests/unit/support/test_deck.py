@@ -13,7 +13,6 @@ class Kind(enum.StrEnum):
 
 
 async def test_a_fault_that_can_happen_no_more_is_given_up_and_told_of() -> None:
-
     async def inject(kind: Kind) -> bool:
         return kind is Kind.OFTEN
 
