@@ -12,9 +12,9 @@ from typing import Any
 
 from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 from unit.provisioner.release.direct import DirectServer
-from unit.provisioner.release.same_process import same_process
 from unit.provisioner.stage import Claims
 
+from support.same_process import same_process
 from support.waiting import eventually
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.release.model import Node, Operation, Release, Resource

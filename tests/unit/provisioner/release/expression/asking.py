@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from unit.provisioner.release import same_process as children
 
+from support import same_process as children
 from tinkwell.core import errors
 from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 from unit.provisioner.release.chart.releasing import charts
-from unit.provisioner.release.same_process import same_process
 
+from support.same_process import same_process
 from tinkwell.core import errors
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.value.document import JsonObject

@@ -5,7 +5,7 @@ import importlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.runner import Handle
@@ -17,6 +17,12 @@ class SameProcess:
     def __init__(self, module: str) -> None:
         self._handle: Handle = importlib.import_module(module).handle
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     async def call(self, request: bytes) -> bytes:
         await asyncio.sleep(0)
         return json.dumps(self._handle(json.loads(request), lambda _: None)).encode()
@@ -25,6 +31,6 @@ class SameProcess:
         pass
 
 
-def same_process(module: str, _: Sequence[Path], **__: object) -> Child:
+def same_process(module: str, _: Sequence[Path] = (), **__: object) -> Child:
     """Make such a child where a `Child` is made."""
     return cast(Child, SameProcess(module))
