@@ -85,7 +85,9 @@ class HastyLoop(PatientLoop):
         self._hasty_selector = _HastySelector(self._steady_clock)
         asyncio.SelectorEventLoop.__init__(self, self._hasty_selector)
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":
+    def run_in_executor(  # type: ignore[override] # as typeshed has it, what it gives depends on `func`
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> "asyncio.Future[Any]":
         """Count the calls that are under way, for which the clock runs as always."""
         future = super().run_in_executor(executor, func, *args)
         self._hasty_selector.threads_at_work += 1
