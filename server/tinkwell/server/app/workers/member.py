@@ -14,7 +14,6 @@ from typing import Any
 from tinkwell.server.app.dev import child, launch
 from tinkwell.server.app.workers.channel import Channel
 
-_ASK_SECONDS = 4
 # The time from the end of the channel, which a process closes when it ends, to the end of the process.
 _EXIT_SECONDS = 5
 
@@ -26,9 +25,10 @@ class NotStarted(Exception):
 class Member:
     """A worker process. `failure` is the reason why it does not serve, once it has sent one."""
 
-    def __init__(self, running: asyncio.subprocess.Process, channel: Channel) -> None:
+    def __init__(self, running: asyncio.subprocess.Process, channel: Channel, *, ask_seconds: float) -> None:
         self._process = running
         self._channel = channel
+        self._ask_seconds = ask_seconds
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._asked = 0
         self.ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -69,7 +69,7 @@ class Member:
         number = self._asked
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(_ASK_SECONDS):
+            async with asyncio.timeout(self._ask_seconds):
                 await self._channel.send({"id": number, "ask": question})
                 return await answer
         except (TimeoutError, ConnectionError):
@@ -79,7 +79,9 @@ class Member:
 
 
 @asynccontextmanager
-async def started(command: Sequence[str], order: dict[str, Any], *, patience_seconds: float) -> AsyncIterator[Member]:
+async def started(
+    command: Sequence[str], order: dict[str, Any], *, patience_seconds: float, ask_seconds: float
+) -> AsyncIterator[Member]:
     """Run a worker during the block. Afterwards it is told to end, and killed after `patience_seconds`.
 
     Raises `NotStarted`.
@@ -95,7 +97,7 @@ async def started(command: Sequence[str], order: dict[str, Any], *, patience_sec
             raise NotStarted(error.strerror or str(error)) from error
         stack.push_async_callback(child.stop, running, (signal.SIGTERM,), patience_seconds=patience_seconds)
         channel.post(order)
-        yield Member(running, channel)
+        yield Member(running, channel, ask_seconds=ask_seconds)
 
 
 async def _start(command: Sequence[str], *, control: socket.socket) -> asyncio.subprocess.Process:

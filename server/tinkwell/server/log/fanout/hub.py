@@ -56,12 +56,14 @@ class Hub:
         subscriber_bytes: int,
         max_subscribers: int,
         spread: Spread | None = None,
+        few_groups: int = _FEW_GROUPS,
     ) -> None:
         self._encode = encode
         self._ring_bytes = ring_bytes
         self._subscriber_bytes = subscriber_bytes
         self._max_subscribers = max_subscribers
         self._spread = spread
+        self._few_groups = few_groups
         self._ring = Ring(last=0, limit_bytes=ring_bytes)
         self._history_id = ""
         self._refusal: Exception | None = errors.Unavailable("the event log is not open yet; try again")
@@ -309,7 +311,7 @@ class Hub:
         return rest
 
     def _interested(self, event: Event) -> list[Group[Subscriber]]:
-        if len(self._groups) <= _FEW_GROUPS:
+        if len(self._groups) <= self._few_groups:
             return [group for group in self._groups.values() if group.selection.matches(event)]
         found = [self._index[key] for key in _keys_of(event) if key in self._index]
         return [group for groups in found for group in groups if group.selection.matches(event)]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from tinkwell.core import errors
-from tinkwell.core.event.page import SourceLost
+from tinkwell.core.event.page import Replay, SourceLost
 from tinkwell.server.log import source
 from tinkwell.server.log.fanout.group import MAX_BYTES, Respond
 from tinkwell.server.log.fanout.hub import Hub
@@ -41,11 +41,17 @@ class Streams:
         encode_rows: EncodeRows,
         respond: Respond,
         table_readers: int,
+        max_rows: int = _MAX_ROWS,
+        first_pause_seconds: float = _FIRST_PAUSE_SECONDS,
+        make_piece: Callable[[int, Replay], Piece] = Piece,
     ) -> None:
         self._hub = hub
         self._log = log
         self._encode_rows = encode_rows
         self._respond = respond
+        self._max_rows = max_rows
+        self._first_pause_seconds = first_pause_seconds
+        self._make_piece = make_piece
         self._turn = asyncio.Semaphore(table_readers)
         self._shelf = Shelf()
 
@@ -157,14 +163,14 @@ class Streams:
                         first=first,
                         last=self._hub.released,
                         selection=subscriber.selection,
-                        max_count=_MAX_ROWS,
+                        max_count=self._max_rows,
                         max_bytes=max(_MIN_PIECE_BYTES, min(_MAX_PIECE_BYTES, _ALL_PIECES_BYTES // self._shelf.count)),
                     )
                 except SourceLost:
-                    await asyncio.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311
+                    await asyncio.sleep(random.uniform(0, self._first_pause_seconds * 2**attempt))  # noqa: S311
                 else:
                     self._hub.counts.table_reads += 1
-                    return Piece(first, replay)
+                    return self._make_piece(first, replay)
         raise errors.Unavailable("the event log does not answer; try again")
 
 

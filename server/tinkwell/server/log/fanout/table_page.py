@@ -57,12 +57,15 @@ class Portion:
 class Piece:
     """Selected events from the revision `first` on; every one up to and including `revision` is among them."""
 
-    __slots__ = ("_portions", "first", "revision")
+    __slots__ = ("_part_rows", "_portions", "first", "revision")
 
-    def __init__(self, first: int, replay: Replay) -> None:
+    def __init__(
+        self, first: int, replay: Replay, *, part_rows: int = _PART_ROWS, response_bytes: int = _RESPONSE_BYTES
+    ) -> None:
         self.first = first
         self.revision = replay.revision
-        self._portions = list(_portions(list(_parts(replay.rows)), replay.revision))
+        self._part_rows = part_rows
+        self._portions = list(_portions(list(_parts(replay.rows, part_rows)), replay.revision, response_bytes))
 
     def portions(self, position: int) -> Iterator[Portion]:
         """Return what a watcher at the position is sent; at least one portion, which may have a bookmark only."""
@@ -72,28 +75,28 @@ class Piece:
         portion = self._portions[index]
         if portion.rows and portion.rows[0][0] < position:
             rest = portion.rows[bisect.bisect_left(portion.rows, position, key=_revision) :]
-            portion = Portion(list(_parts(rest)), portion.revision)
+            portion = Portion(list(_parts(rest, self._part_rows)), portion.revision)
         return itertools.chain((portion,), itertools.islice(self._portions, index + 1, None))
 
 
-def _portions(parts: Sequence[Sequence[Row]], revision: int) -> Iterator[Portion]:
+def _portions(parts: Sequence[Sequence[Row]], revision: int, response_bytes: int) -> Iterator[Portion]:
     taken: list[Sequence[Row]] = []
     size = 0
     for part in parts[:-1]:
         taken.append(part)
         size += sum(map(_size, part))
-        if size >= _RESPONSE_BYTES:
+        if size >= response_bytes:
             yield Portion(taken, part[-1][0])
             taken, size = [], 0
     yield Portion([*taken, *parts[-1:]], revision)
 
 
-def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _parts(rows: Sequence[Row], part_rows: int) -> Iterator[Sequence[Row]]:
     """Cut rows into parts of limited count and, but for the first row of each, limited bytes."""
     bytes_before = list(itertools.accumulate(map(_size, rows), initial=0))
     begin = 0
     while begin < len(rows):
         fitting = bisect.bisect_right(bytes_before, bytes_before[begin] + _PART_BYTES, begin) - 1
-        end = max(begin + 1, min(begin + _PART_ROWS, fitting))
+        end = max(begin + 1, min(begin + part_rows, fitting))
         yield rows[begin:end]
         begin = end

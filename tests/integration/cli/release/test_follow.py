@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.cli import running
-from unit.cli.running import WAIT_SECONDS, Terminal, end, line
+from integration.cli import running
+from integration.cli.running import WAIT_SECONDS, Terminal, end, line
 
 import tinkwell.client
 from support import waiting

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.cli import running
-from unit.cli.running import WAIT_SECONDS, Terminal, end
+from integration.cli import running
+from integration.cli.running import WAIT_SECONDS, Terminal, end
 
 import tinkwell.client
 from support import waiting
