@@ -18,10 +18,11 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Member(click.ParamType[E]):
-    """A member of an enum, in any case, with `-` or `_`."""
+    """A member of an enum. Users may write it in lower or upper case, and with `-` or `_`."""
 
     def __init__(self, kind: type[E]) -> None:
         self.kind = kind
+        # Help shows this name in upper case: EVENT_TYPE for EventType.
         self.name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> E:
@@ -67,7 +68,7 @@ class Assignment(click.ParamType[tuple[str, str]]):
     name = "name=value"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split at the first `=`."""
+        """Split at the first `=`; neither part may be empty."""
         if isinstance(value, tuple):
             return value
         name, equals, content = str(value).partition("=")
