@@ -48,12 +48,13 @@ class Member(click.ParamType[E]):
 
 
 class JsonObject(click.ParamType[document.JsonObject]):
-    """A JSON object. The value is its parsed form, in which numbers are as exact as they were written."""
+    """A JSON object. The value is its parsed form, in which numbers keep all their digits."""
 
     name = "json"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> document.JsonObject:
         """Parse the text strictly; errors name line and column."""
+        # Click also converts values that it has converted before.
         if isinstance(value, dict):
             return value
         try:
@@ -69,6 +70,7 @@ class Assignment(click.ParamType[tuple[str, str]]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         """Split at the first `=`; neither part may be empty."""
+        # Click also converts values that it has converted before.
         if isinstance(value, tuple):
             return value
         name, equals, content = str(value).partition("=")

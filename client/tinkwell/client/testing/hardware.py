@@ -42,6 +42,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
                     # Errors name a machine by its place in the whole stream.
                     pushed = self._push(machine, f"machines[{done.stored}].")
                     done.stored += 1
+                    # A push that changes nothing has no revision.
                     done.changed += bool(pushed.revision)
                     done.revision = pushed.revision or done.revision
             except errors.TinkwellError as error:

@@ -96,6 +96,7 @@ def is_newer(state: State, release: Release) -> bool:
     """Return whether a later release has moved the schema to its present state."""
     if state.revision is None:
         return False
+    # A later release may have changed only functions, at a revision that this release knows.
     return not release.knows(state.revision) or is_later(state.release, release.version)
 
 
