@@ -1,4 +1,4 @@
-"""`tinkwell completion`: what a shell needs to complete the command line."""
+"""`tinkwell completion`: prints the script with which a shell completes the command line."""
 
 import rich_click as click
 from click import shell_completion
@@ -29,7 +29,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     source <(tinkwell completion bash)
     """
     kind = shell_completion.get_completion_class(shell)
-    assert kind is not None  # the choice allows only what click knows
+    assert kind is not None  # the choice allows only shells that click knows
     root = ctx.find_root().command
     # Called on the base class: click's class for bash also starts the installed bash, and warns if it is too old.
     script = shell_completion.ShellComplete.source(kind(root, {}, _PROGRAM, _VARIABLE)).strip().splitlines()

@@ -26,7 +26,7 @@ class Member(click.ParamType[E]):
         self.name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> E:
-        """Find the member; a name that does not exist is answered with the one that was probably meant."""
+        """Find the member. The error for an unknown name suggests the most similar one."""
         wanted = str(value).strip().upper().replace("-", "_")
         if wanted in self.kind.__members__:
             return self.kind[wanted]
@@ -38,7 +38,7 @@ class Member(click.ParamType[E]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list["CompletionItem[str]"]:
-        """Offer the members in lower case, or in upper case where the user began so."""
+        """Offer the members in lower case, or in upper case if the user began in upper case."""
         names = (
             list(self.kind.__members__)
             if incomplete[:1].isupper()
@@ -48,7 +48,7 @@ class Member(click.ParamType[E]):
 
 
 class JsonObject(click.ParamType[document.JsonObject]):
-    """A JSON object; the value is its parsed form, with numbers as exact as they were written."""
+    """A JSON object. The value is its parsed form, in which numbers are as exact as they were written."""
 
     name = "json"
 
@@ -88,7 +88,7 @@ def output_format(*formats: Format) -> Callable[[F], F]:
         default=formats[0],
         show_default=True,
         metavar="|".join(names),
-        help="How to print it.",
+        help="Format of the output.",
     )
 
 

@@ -30,7 +30,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
     async def PushMany(
         self, request_iterator: AsyncIterator[pb.PushManyRequest], context: Any
     ) -> AsyncIterator[pb.PushManyResponse]:
-        """Answer each request; after a machine that is refused, only when the client has stopped sending."""
+        """Answer each request. The refusal of a machine is sent only after the client has stopped sending."""
         await context.send_initial_metadata(((push.READY_KEY, "1"),))
         done = pb.PushManyResponse()
         failure: errors.TinkwellError | None = None

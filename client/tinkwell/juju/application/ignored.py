@@ -16,7 +16,7 @@ from tinkwell.juju.shell.context import Context
 
 @dataclass(frozen=True, slots=True)
 class _Ignored:
-    """An option; `sentence` says what is done instead, and is empty where nothing need be said."""
+    """An option; `sentence` tells the user what is done instead, and is empty if that need not be told."""
 
     name: str
     sentence: str = ""
@@ -45,7 +45,7 @@ _OPTIONS = (
 
 
 def options(work: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """Add the options to a command, which is not given their values."""
+    """Add the options to a command. The command does not get their values."""
 
     @functools.wraps(work)
     async def checked(ctx: Context, *args: Any, **kwargs: Any) -> None:

@@ -1,17 +1,18 @@
-"""Carries out one run on this machine, from the report that it begins to the removal of what is left of it.
+"""Carries out one run on this machine, from the report of its start to the removal of its remains.
 
 The order of the steps is that of `run_state`, which says why it must hold:
 
-    run        1  the reporter tells that the run begins, and the server lets it
-               2  the run is started, or found where it is adopted
-               3  its output is sent, its end awaited; it is killed at its `deadline`
-    conclude   4  the reporter tells how it ended
-               5  the run is removed, unless the answer says that it is needed
-    clear      -  the run is killed and removed where it was stopped in the midst of that
+    run        1  the reporter reports that the run begins, and the server permits it
+               2  the run is started, or found if it is adopted
+               3  its output is sent, and its end is awaited; it is killed at its `deadline`
+    conclude   4  the reporter reports how it ended
+               5  the run is removed, unless the server's answer says that it is needed
+    clear      -  the run is killed and removed if it was stopped during one of these steps
 
-A run that is adopted and is not there has FAILED as lost. It may have run, wholly or in part; it is not run again,
-since nobody can tell whether that is harmless. Where an attempt is not the first, what is left of the former ones is
-removed before it starts. A run that the server lets go on here is claimed, so that others here leave it alone.
+If a run is adopted and cannot be found, it has FAILED as lost. It may have run, wholly or in part, and is not run
+again, because nobody can tell whether that is harmless. Before a second or later attempt starts, the remains of earlier
+attempts are removed. A run is claimed in the state directory once the server permits it, so that other provisioners on
+this machine leave it alone.
 """
 
 import asyncio
@@ -32,11 +33,11 @@ from tinkwell.provisioner.state_dir import state_dir
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# The end of a run that did not end by itself is reported after so long, though its last output is still on its way,
+# How long the report of the end waits for the last output of a run that did not end by itself.
 LAST_OUTPUT_SECONDS = 1.0
-# which then gets some more time.
+# How long that output may still take after the report.
 OUTPUT_SECONDS = 30.0
-# Who is told to stop in the middle of the last steps gets so long for them.
+# How long a step that should not be left half done may go on after this process was told to stop.
 LAST_SECONDS = 3.0
 
 _REBOOTED = Outcome(state=State.SUCCEEDED, message="its machine has rebooted", seconds=0.0)
@@ -44,7 +45,7 @@ _REBOOTED = Outcome(state=State.SUCCEEDED, message="its machine has rebooted", s
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a run, which is still to be reported; `run` and `output` are None where there was no run."""
+    """The end of a run, which is still to be reported. `run` and the task `output` are None if there was no run."""
 
     outcome: Outcome
     run: port.Run | None = None
@@ -52,7 +53,7 @@ class Ended:
 
 
 class Reporter(output_shipper.Sink, Protocol):
-    """Tells the server of one run. Each call repeats its report until the server has answered."""
+    """Reports one run to the server. Each call repeats its report until the server has answered."""
 
     async def begin(self, *, adopts: bool) -> Permit | Refusal:
         """Report that the run begins, or goes on here."""
@@ -73,9 +74,9 @@ class Agent:
     async def run(
         self, job: Job, work: run_spec.Work, reporter: Reporter, beside: asyncio.TaskGroup, *, adopts: bool
     ) -> Ended | None:
-        """Bring a run to its end; what may outlast that, such as its last output, becomes tasks of `beside`.
+        """Bring a run to its end. Work that may outlast that, such as sending the last output, is a task of `beside`.
 
-        Returns None where the run may not begin; the job then keeps the refusal.
+        Returns None if the server refuses the run; the refusal is then in `job.refusal`.
         """
         permit = await reporter.begin(adopts=adopts)
         if isinstance(permit, Refusal):
@@ -91,13 +92,13 @@ class Agent:
         if output is not None:
             await asyncio.wait([output], timeout=LAST_OUTPUT_SECONDS if outcome.exit_code is None else None)
         elif outcome is not _REBOOTED:
-            # The server may be away; meanwhile make sure that nothing runs.
+            # The report of the end may take long, if the server is away. The run must not go on meanwhile.
             beside.create_task(_to_its_end(self._discard(work.key, outcome.message)), name="discard")
         job.move(RunState.REPORTING)
         return Ended(outcome, run, output)
 
     async def run_hook(self, job: Job, work: run_spec.Work, sink: output_shipper.Sink, *, is_first: bool) -> None:
-        """Run a hook to its end, or take up the one that a predecessor began; see `hook`."""
+        """Run a hook to its end, or adopt the hook that a predecessor began; see `hook`."""
         is_done = True
         try:
             if work.key.main not in await asyncio.to_thread(self._claims.others, work.key.kind, work.key.owner):
@@ -105,17 +106,18 @@ class Agent:
                 is_done = await self._hooks.run(work, sink, is_first=is_first)
         except (port.RunError, OSError) as error:
             logger.warning(
-                "a hook is not done; it is tried again", extra=run_spec.fields(work.key) | {"cause": str(error)}
+                "a hook could not be run; it is tried again later",
+                extra=run_spec.fields(work.key) | {"cause": str(error)},
             )
             is_done = False
         job.move(RunState.GONE if is_done else RunState.STUCK)
 
     async def conclude(self, job: Job, ended: Ended, reporter: Reporter) -> None:
-        """Report the end, and do what the answer says; the job keeps its receipt."""
+        """Report the end, and remove or keep the run as the server's answer says; sets `job.receipt`."""
         await _to_its_end(self._conclude(job, ended, reporter))
 
     async def clear(self, job: Job) -> None:
-        """Do what is left to do: where a stop was asked for, the run is killed and removed."""
+        """Finish the job: kill and remove the run if a stop was asked for."""
         if job.state is RunState.LEAVING:
             job.move(RunState.LEFT)
         elif job.state is RunState.STOPPING:
@@ -126,9 +128,9 @@ class Agent:
     async def _obtain(
         self, work: run_spec.Work, remaining_seconds: float | None, *, adopts: bool
     ) -> tuple[port.Run | None, Awaitable[Outcome]]:
-        """Start or find the run, and say how its end is to be had; None where there is no run."""
+        """Start or find the run. Returns it, None if there is no run, and what to await for its outcome."""
         if adopts and await reboot.is_over(self._boots, work, remaining_seconds):
-            # What the run itself came to does not count.
+            # The action has succeeded by the reboot, however the run itself ended.
             return await self._find_leftover(work.key), asyncio.sleep(0, _REBOOTED)
         if adopts:
             limit, obtaining = deadline.Deadline.of_adopted(work, remaining_seconds), self._find(work.key)
@@ -143,15 +145,18 @@ class Agent:
         try:
             return await self._runtime.find(key)
         except port.RunError as error:
-            logger.warning("what is left of a run cannot be had", extra=run_spec.fields(key) | {"cause": str(error)})
+            logger.warning(
+                "the run of an action that has rebooted its machine cannot be looked up; its output may be lost",
+                extra=run_spec.fields(key) | {"cause": str(error)},
+            )
             return None
 
     async def _start(self, work: run_spec.Work) -> port.Run:
-        """Start the run, once nothing is left of former attempts: they may have been others', and lost."""
+        """Remove the runs of earlier attempts, which may have been other provisioners', and start the run."""
         self._claim(work.key)
         if work.key.attempt > 1:
             for former in await self._runtime.find_former(work.key):
-                logger.warning("the run of a former attempt is stopped", extra=run_spec.fields(former.key))
+                logger.warning("the run of an earlier attempt is killed and removed", extra=run_spec.fields(former.key))
                 await _remove(former)
         if work.prepare is not None:
             await work.prepare()
@@ -183,22 +188,22 @@ class Agent:
         await self._clear(job, ended.run)
 
     async def _clear(self, job: Job, run: port.Run | None) -> None:
-        """Leave the run where the server's answer says that it is needed, and otherwise remove it."""
+        """Leave the run if the server's answer says that it is needed, and otherwise remove it."""
         fate = Fate.DISCARDED if job.receipt is None else job.receipt.fate
         if fate in (Fate.NEEDED, Fate.TAKEN):
             job.move(RunState.LEFT)
             return
-        reason = job.reason or "its action had ended before that was reported"
+        reason = job.reason or "its action had ended already when its end was reported"
         is_gone = await self._discard(job.key, reason, ended=run if fate is Fate.REMOVED else None)
         job.move(RunState.GONE if is_gone else RunState.STUCK)
 
     async def _discard(self, key: RunKey, reason: str, *, ended: port.Run | None = None) -> bool:
-        """Kill and remove a run, unless somebody else watches it; False where that failed, and the run may be there."""
+        """Kill and remove a run, unless another provisioner claims it; False if that failed and it may be there."""
         try:
             if ended is not None:
                 await ended.remove()
             elif key.main in await asyncio.to_thread(self._claims.others, key.kind, key.owner):
-                logger.info("a run is left to somebody else", extra=run_spec.fields(key))
+                logger.info("a run is left to another provisioner, which claims it", extra=run_spec.fields(key))
             elif (run := await self._runtime.find(key)) is not None:
                 logger.info("a run is stopped", extra=run_spec.fields(key) | {"reason": reason})
                 await _remove(run)
@@ -214,7 +219,7 @@ async def _remove(run: port.Run) -> None:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Do what is better not left half done; a caller that is cancelled still grants it some seconds."""
+    """Await work that should not be left half done; it gets `LAST_SECONDS` more if the caller is cancelled."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

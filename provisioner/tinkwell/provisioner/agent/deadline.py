@@ -1,17 +1,17 @@
-"""The deadline of an attempt: until when it may take, how it is ended then, and what is said about that.
+"""The deadline of an attempt: when it passes, how the attempt is ended then, and what is reported.
 
-Everything that this process does about an action's timeout is here. The server counts: it says with its answer to the
-report RUNNING how many seconds remain, of the action's timeout or of its workflow's, whichever ends sooner. Where
-nobody enforces a deadline because its process is dead, the server ends the action when it is asked; see `expiry`.
+Everything that this process does about an action's timeout is here. The server measures the time: its answer to the
+report RUNNING says how many seconds remain of the action's timeout or of its workflow's, whichever ends sooner. If the
+process that should enforce a deadline is dead, the server ends the action when it is asked; see `expiry`.
 
     the deadline passes         what is done                          what is reported
     before the run is there     starting is interrupted               TIMEOUT, "before it ran"
     while it runs               it is killed                          TIMEOUT, "and was killed"
-    before it is adopted        it gets `ADOPTION_SECONDS` to show    how it ended; TIMEOUT where it was killed
-                                that it has ended, and is killed      when its time had passed
+    before it is adopted        it gets `ADOPTION_SECONDS` to show    how it ended; TIMEOUT if it was killed when
+                                that it has ended, and is killed      its time had passed
 
-Pulling an image counts, since it is a part of starting. The last line tells a kill at the deadline, by a predecessor
-that could not say so any more, from another one.
+The time to pull an image counts, because it is a part of starting. In the last case a predecessor may have killed the
+run at its deadline and died before it could report that; the run's duration tells this from another kill.
 """
 
 import asyncio
@@ -25,32 +25,33 @@ from tinkwell.provisioner.agent import run_spec
 from tinkwell.provisioner.agent.job import Outcome
 from tinkwell.provisioner.runtime import port
 
-# An adopted run that is past its deadline gets so long to show that it ended while nobody watched.
+# How long an adopted run that is past its deadline has to show that it ended while nobody watched.
 ADOPTION_SECONDS = 1.0
-# A run begins after its action, and ends a moment after it was told to; clocks may differ. Of short limits it is half.
+# How much shorter than its limit a killed run may be and still count as killed at its deadline: it begins after its
+# action, and clocks may differ. For short limits the margin is half of the limit.
 MARGIN_SECONDS = 5.0
 _KILLED = 128 + 9
 T = TypeVar("T")
 
 
 class Deadline:
-    """Until when an attempt may take, from the moment when this is made; `None` seconds mean for ever."""
+    """The deadline of an attempt, `remaining_seconds` after this object is made; None for no deadline."""
 
     def __init__(self, remaining_seconds: float | None, *, passed_limit_seconds: float | None = None) -> None:
         now = _now()
         self._ends_at = None if remaining_seconds is None else now + remaining_seconds
         self._passed_limit_seconds = passed_limit_seconds
-        # The outcome tells the time from here on, unless the runtime tells it.
+        # The outcome's `seconds` are counted from here, unless the runtime tells how long the run took.
         self._began = now
 
     @classmethod
     def of_adopted(cls, work: run_spec.Work, remaining_seconds: float | None) -> "Deadline":
-        """Make the deadline of a run that is found, which may have passed already."""
+        """Make the deadline of an adopted run, which may have passed already."""
         patience = None if remaining_seconds is None else max(remaining_seconds, ADOPTION_SECONDS)
         return cls(patience, passed_limit_seconds=passed_limit(work, remaining_seconds))
 
     async def obtain(self, obtaining: Awaitable[T]) -> T | Outcome:
-        """Start or find the run; returns how the attempt ended where there is none in time."""
+        """Await the start or the search of the run; returns the attempt's outcome if there is no run in time."""
         try:
             async with asyncio.timeout_at(self._ends_at):
                 run = await obtaining
@@ -62,7 +63,7 @@ class Deadline:
         return run
 
     async def enforce(self, run: port.Run, ending: Awaitable[port.Exit]) -> Outcome:
-        """Wait for the end of a run, or kill it when its time is over."""
+        """Wait for the end of a run, and kill it at the deadline."""
         try:
             async with asyncio.timeout_at(self._ends_at):
                 exit_ = await ending
@@ -98,14 +99,14 @@ class Deadline:
 
 
 def passed_limit(work: run_spec.Work, remaining_seconds: float | None) -> float | None:
-    """Return for how long the current attempt was allowed to take, once that has passed; None where it has not."""
+    """Return how many seconds the current attempt was allowed to take, None if that time has not passed yet."""
     if remaining_seconds is None or remaining_seconds > 0 or work.started_at is None or work.reboots:
         return None
     return (datetime.now(UTC) - work.started_at).total_seconds() + remaining_seconds
 
 
 def was_kept(ending: port.Exit, limit_seconds: float | None) -> bool:
-    """Return whether a run was killed when the time it was allowed had passed, and not before, for another reason."""
+    """Return whether a run was killed because its time had passed, and not earlier for another reason."""
     if limit_seconds is None or ending.code != _KILLED or ending.seconds is None or ending.note:
         return False
     return ending.seconds >= max(limit_seconds - MARGIN_SECONDS, limit_seconds / 2)

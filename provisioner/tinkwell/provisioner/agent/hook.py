@@ -1,18 +1,18 @@
 """Runs the hook of an action that has failed or timed out.
 
-Theory of operation. The outcome has been reported, and nothing in here changes it. This process may die between any two
-lines, and the hook is to be run all the same, and never twice. So what is left of the attempt's run marks that its hook
-is not done:
+Theory of operation. The outcome of the action has been reported, and the hook does not change it. This process may die
+at any step, and the hook must be run all the same, and never twice. So the attempt's run is kept until its hook is
+done:
 
-    1  kill the attempt's run    it need not have ended: the server may have ended the action by itself
-    2  start the hook's run      or take up the one that a predecessor started: its name is the hook's
-    3  send its output           numbered from a place of its own on, so that it follows the attempt's
-    4  say how it ended          in a last line, which has the last number of all, so that it is said once
+    1  kill the attempt's run    it may still run, because the server may have ended the action by itself
+    2  start the hook's run      or adopt the run that a predecessor started, which has the same name
+    3  send its output           its lines have higher numbers than any line of the attempt
+    4  say how it ended          in a last line, which always has the same number, so that it is stored once
     5  remove the attempt's run  from now on the hook is done
-    6  remove the hook's run     which a successor removes, too, where it finds it alone
+    6  remove the hook's run     a successor that finds the hook's run without the attempt's does this
 
-A successor finds the attempt's run and enters at 1. Where there is none, because the action failed before it ran, the
-hook is run as well, but not by a successor. A hook that a successor takes up is given its whole time once more.
+A successor that finds the attempt's run begins at 1. If the action failed before it had a run, this process runs the
+hook, but a successor would not. An adopted hook gets its whole time once more.
 """
 
 import asyncio
@@ -29,11 +29,12 @@ from tinkwell.provisioner.runtime import output, port
 
 logger = logging.getLogger(__name__)
 
-# How long a hook may take whose action has no timeout.
+# The timeout of a hook whose action has none.
 DEFAULT_SECONDS = 300.0
-# The lines of an attempt, and what is said about them, end here at the latest,
+# The highest number that a line of an attempt can have, with the remarks that follow its output.
 LAST_OF_ATTEMPT = output.MAX_LINES + 2
-# and those of its hook, of which there are as many, before this; the server takes no higher number.
+# The number of the line that says how the hook ended. A hook has at most as many lines as an attempt, so their numbers
+# are lower. The server takes no higher number.
 LAST_NUMBER = 2 * LAST_OF_ATTEMPT + 1
 MAX_MESSAGE_CHARACTERS = 1000
 
@@ -45,10 +46,10 @@ class Hooks:
         self._runtime = runtime
 
     async def run(self, work: run_spec.Work, sink: output_shipper.Sink, *, is_first: bool) -> bool:
-        """Run a hook to its end, and remove it and its attempt.
+        """Run a hook to its end, and remove its run and that of its attempt.
 
-        `is_first` says that nobody can have run it before. Else it is done where nothing is left of the attempt. False
-        where the runtime does not do what it must: the hook is not done then, and is to be run again later.
+        `is_first` says that nobody can have run the hook before. Otherwise the hook counts as done if the attempt's run
+        is gone. Returns False if the runtime failed: the hook is not done then, and must be run again later.
         """
         key = work.key
         try:
@@ -65,12 +66,14 @@ class Hooks:
             for each in (key.main, key):
                 await self._remove(each)
         except port.RunError as error:
-            logger.warning("a hook is not done; it is tried again", extra=run_spec.fields(key) | {"cause": str(error)})
+            logger.warning(
+                "a hook could not be run; it is tried again later", extra=run_spec.fields(key) | {"cause": str(error)}
+            )
             return False
         return True
 
     async def _carry_out(self, work: run_spec.Work, sink: output_shipper.Sink) -> str | None:
-        """Run the hook, and say how it ended; None, or `RunError`, where that is not known for the time being."""
+        """Run the hook and return how it ended. None, or a `RunError` that is raised, means that this is not known."""
         limit = float(work.timeout_seconds) or DEFAULT_SECONDS
         deadline = asyncio.get_running_loop().time() + limit
         logger.info("a hook begins", extra=run_spec.fields(work.key) | {"image": work.run.image})
@@ -96,7 +99,7 @@ class Hooks:
 
 
 class _Numbered:
-    """A hook's output, as what follows on the output of its attempt."""
+    """A hook's output, numbered so that it follows the output of its attempt."""
 
     def __init__(self, run: port.Run) -> None:
         self.key = run.key
@@ -109,7 +112,7 @@ class _Numbered:
 
 
 async def _wait(run: port.Run, deadline: float, limit: float) -> str | None:
-    """Wait for the end, or bring it about, and say how it was; None where the runtime does not tell."""
+    """Wait for the end of the hook, kill it at its deadline, and return how it ended; None if the runtime fails."""
     try:
         try:
             async with asyncio.timeout_at(deadline):
@@ -120,18 +123,24 @@ async def _wait(run: port.Run, deadline: float, limit: float) -> str | None:
     except port.RunError as error:
         if error.reason is not port.Reason.UNAVAILABLE:
             return f"ended: {error}"
-        logger.warning("the end of a hook is not known", extra=run_spec.fields(run.key) | {"cause": str(error)})
+        logger.warning(
+            "the runtime failed to tell how a hook ended; it is asked again later",
+            extra=run_spec.fields(run.key) | {"cause": str(error)},
+        )
         return None
     note = f" ({ending.note})" if ending.note else ""
     return f"exited with code {ending.code}{note}"
 
 
 async def _tell(key: RunKey, ending: str, sink: output_shipper.Sink) -> None:
-    """Let the output end with a line that says how the hook ended."""
+    """Append a last line to the output that says how the hook ended."""
     logger.info("a hook has ended", extra=run_spec.fields(key) | {"outcome": ending})
     text = f"[{key.hook} {' '.join(ending.split())[:MAX_MESSAGE_CHARACTERS]}]"
     line = output.OutputLine(LAST_NUMBER, LogStream.STDERR, text)
     try:
         await retry.until_answered(lambda: sink.append(key, [line]), what="append logs", gives_up=(errors.Internal,))
     except errors.Error as error:
-        logger.warning("output is not wanted", extra=run_spec.fields(key) | {"cause": str(error)})
+        logger.warning(
+            "the server refused the last line of a hook's output, which is dropped",
+            extra=run_spec.fields(key) | {"cause": str(error)},
+        )

@@ -1,4 +1,4 @@
-"""The handle of a run that is seen to here, and the values that tell what became of it."""
+"""The handle of a run that this process carries out, and the values that describe its beginning and its end."""
 
 import asyncio
 import contextlib
@@ -11,13 +11,13 @@ from tinkwell.core.value.run_key import RunKey
 from tinkwell.provisioner.agent import run_state
 from tinkwell.provisioner.agent.run_state import RunState
 
-# A moment that is past by any clock of the loop.
+# A time that has passed already by the loop's clock.
 _AT_ONCE = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a run ended, as it is reported."""
+    """How a run ended, as it is reported to the server."""
 
     state: State
     message: str
@@ -27,30 +27,30 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The server lets a run begin, or go on here; without `remaining_seconds` it may take for ever."""
+    """The server lets a run begin, or go on here. `remaining_seconds` is None if the run has no deadline."""
 
     remaining_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The server does not let a run begin; `is_blocked` where that is because of another one on its machines."""
+    """The server does not let a run begin. `is_blocked`: because another workflow runs on its machines."""
 
     is_blocked: bool
 
 
 class Fate(Enum):
-    """What becomes of a run once the server has answered the report of its end."""
+    """What is done with a run once the server has answered the report of its end."""
 
-    REMOVED = "nobody needs it"
-    DISCARDED = "its end was known before, so somebody else may watch it, and is left alone"
-    NEEDED = "its hook, or the next look, needs it"
-    TAKEN = "it is somebody else's, and so is its output"
+    REMOVED = "it is removed, since nobody needs it"
+    DISCARDED = "its end was known before; it is killed and removed, unless another provisioner claims it"
+    NEEDED = "it stays for its hook, or for the next look"
+    TAKEN = "it stays, since another provisioner owns it and sends its output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What the answer to the report of an end means here; `hook` is to be run at once, empty for none."""
+    """What the server's answer to the report of an end means here. `hook` is to be run at once, empty for none."""
 
     fate: Fate
     hook: str = ""
@@ -58,30 +58,33 @@ class Receipt:
 
 
 class Job:
-    """A run that is seen to here. Whoever made the job may ask it to stop; whoever carries it out makes its moves."""
+    """The handle of a run that this process carries out.
+
+    The runner makes it and may ask it to stop; the agent, which carries out the run, moves it from state to state.
+    """
 
     def __init__(
         self, key: RunKey, state: RunState = RunState.BEGINNING, *, may_repeat: bool = False, reason: str = ""
     ) -> None:
         self.key = key
-        # Another attempt may begin elsewhere once the lease is over.
+        # Whether another provisioner may begin another attempt once the lease is over.
         self.may_repeat = may_repeat
-        # The server's answers to the reports of the beginning and of the end.
+        # What the server answered to the reports of the beginning and of the end.
         self.refusal: Refusal | None = None
         self.receipt: Receipt | None = None
-        # Why it is to stop.
+        # Why the run is to stop.
         self.reason = reason
         self._state = state
-        # Interrupts whoever carries out the run.
+        # The scope of `until_stopped`, which a request interrupts.
         self._scope: asyncio.Timeout | None = None
 
     @property
     def state(self) -> RunState:
-        """Where the run is in its life."""
+        """The state of the run."""
         return self._state
 
     def move(self, to: RunState) -> None:
-        """Take note of a fact; raises `run_state.IllegalMove` for one that cannot be."""
+        """Move the run to a state; raises `run_state.IllegalMove` if it cannot follow the current one."""
         self._state = run_state.after(self._state, to)
 
     def stop(self, reason: str) -> None:
@@ -102,7 +105,7 @@ class Job:
 
     @contextlib.asynccontextmanager
     async def until_stopped(self) -> AsyncIterator[None]:
-        """Do what is in the block, unless a request interrupts it; `agent.clear` then does what is left to do."""
+        """Run the block until a request interrupts it; call `agent.clear` after the block in either case."""
         has_request = self._state in (RunState.STOPPING, RunState.LEAVING)
         scope = asyncio.timeout_at(_AT_ONCE if has_request else None)
         try:
@@ -111,6 +114,6 @@ class Job:
                 yield
         except TimeoutError:
             if not scope.expired():
-                raise  # the block's own
+                raise  # It comes from the block itself.
         finally:
             self._scope = None

@@ -1,10 +1,10 @@
-"""The way of a run's output to the server.
+"""Sends the output of a run to the server.
 
-One task reads lines, another sends what has gathered while the last batch was under way; so a line is sent at once when
-little comes, and in batches when much does. Between them is a bounded queue. Full means wait: reading stops until the
-server has taken some, and the runtime keeps what was not read yet.
+One task reads lines into a bounded queue, another sends all lines of the queue as a batch. So a single line is sent at
+once, and many lines go in few batches. If the queue is full, reading waits until the server has taken lines; the
+runtime keeps the output that was not read yet.
 
-An open line, such as a progress that is written over, is sent once a second at most, as it is by then.
+An open line, such as a progress bar that overwrites itself, is sent at most once a second, with its text at that time.
 """
 
 import asyncio
@@ -27,28 +27,27 @@ OPEN_SECONDS = 1.0
 
 
 class Source(Protocol):
-    """What has output: a run, or a part of it."""
+    """Anything with output, such as a run."""
 
     @property
     def key(self) -> RunKey:
-        """Whose output it is."""
+        """The run that the output belongs to."""
 
     def lines(self) -> AsyncGenerator[output.OutputLine, None]:
-        """Yield the output; raises `RunError` where it cannot be had."""
+        """Yield the lines of the output; raises `RunError` if it cannot be read."""
 
 
 class Sink(Protocol):
-    """Where output goes."""
+    """Stores output."""
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
-        """Store lines of a run; those that are there already are left as they are."""
+        """Store lines of a run; lines that are stored already stay as they are."""
 
 
 async def ship(sink: Sink, run: Source) -> None:
     """Send all output of a run, from its first line on, and return when the server has it.
 
-    Output is worth much, but no more than the run: where it cannot be read, or the server does not want it, that is
-    logged and the rest is let go.
+    If the output cannot be read, or the server refuses it, this is logged and the rest is dropped; the run goes on.
     """
     queue = _Queue()
     async with asyncio.TaskGroup() as group:
@@ -57,11 +56,14 @@ async def ship(sink: Sink, run: Source) -> None:
             await _send(sink, run.key, queue)
         except errors.Error as error:
             reading.cancel()
-            logger.warning("output is not wanted", extra=run_spec.fields(run.key) | {"cause": str(error)})
+            logger.warning(
+                "the server refused output of a run; the rest of its output is dropped",
+                extra=run_spec.fields(run.key) | {"cause": str(error)},
+            )
 
 
 class _Queue:
-    """Lines between one who reads and one who sends. An open line is the last one, and gives way to the next."""
+    """The lines that were read and not sent yet. Only the last line can be open, and the next line replaces it."""
 
     def __init__(self) -> None:
         self._lines: list[output.OutputLine] = []
@@ -70,7 +72,7 @@ class _Queue:
         self._changed = asyncio.Condition()
 
     async def put(self, line: output.OutputLine) -> None:
-        """Add a line, once there is room."""
+        """Add a line, waiting while the queue is full."""
         async with self._changed:
             if self._lines and self._lines[-1].is_open:
                 self._bytes -= len(self._lines.pop().text)
@@ -86,7 +88,7 @@ class _Queue:
             self._changed.notify_all()
 
     async def take(self) -> tuple[list[output.OutputLine], bool]:
-        """Wait for a line and take all that are there; True when these were the last."""
+        """Wait for a line and take all lines; True if no more will come."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._lines or self._is_over)
             lines, self._lines, self._bytes = self._lines, [], 0
@@ -94,7 +96,7 @@ class _Queue:
             return lines, self._is_over
 
     async def settled(self) -> None:
-        """Wait for more than an open line."""
+        """Wait for a line that is not open, or for the end."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._is_over or any(not line.is_open for line in self._lines))
 
@@ -106,12 +108,15 @@ async def _read(run: Source, queue: _Queue) -> None:
             async for line in lines:
                 await queue.put(line)
     except port.RunError as error:
-        logger.warning("output cannot be read", extra=run_spec.fields(run.key) | {"cause": str(error)})
+        logger.warning(
+            "the output of a run cannot be read; the rest of it is dropped",
+            extra=run_spec.fields(run.key) | {"cause": str(error)},
+        )
     await queue.end()
 
 
 async def _send(sink: Sink, key: RunKey, queue: _Queue) -> None:
-    """Send what is in the queue until it ends."""
+    """Send the lines of the queue until it ends."""
     is_over = False
     while not is_over:
         batch, is_over = await queue.take()

@@ -1,11 +1,11 @@
-"""Whether a machine has rebooted since an attempt at an action began, which is how an action ends that reboots it.
+"""Finds out whether the machine has rebooted since an attempt began: an action that reboots its machine ends that way.
 
-Before the run of such an attempt is started, the boot that this machine is in is written down, in a file that outlives
-it. Who takes the attempt up finds there whether that boot is over. Such a run need not be there any more, and how it
-ended means nothing: the reboot has killed it.
+Before the run of such an attempt is started, the id of the current boot is written to a file that outlives the boot. A
+provisioner that adopts the attempt compares it with its own boot. The run itself may be gone, and its exit code means
+nothing, because the reboot has killed it.
 
-Where nothing is written, either the run was not started, or the file was kept in memory, as on a machine that boots
-from the network. Then the reboot shows in that the machine has been up for less time than the attempt has taken.
+If no boot id was written, either the run was not started, or the file was kept in memory, as on a machine that boots
+from the network. Then the machine has rebooted if it has been up for less time than the attempt has taken.
 """
 
 import asyncio
@@ -21,31 +21,31 @@ from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
 
-# By so much clocks may differ, and answers be late.
+# Allows for clocks that differ and answers that are late.
 MARGIN_SECONDS = 5.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-# Exit codes that say nothing about the action where its machine is about to reboot: the run has done its work, or
-# was killed (by SIGTERM, SIGKILL) with everything else on the machine.
+# Exit codes that say nothing about an action that reboots its machine: the run has done its work, or it was killed (by
+# SIGTERM or SIGKILL) with everything else on the machine.
 _INCONCLUSIVE = (0, 128 + 15, 128 + 9)
 
 
 class Notes(Protocol):
-    """Keeps a text for each attempt, until its workflow is forgotten; raises `OSError` where that fails."""
+    """Keeps a boot id for each attempt until the files of its workflow are removed. Both methods raise `OSError`."""
 
     def note_boot(self, key: RunKey, boot_id: str) -> None:
-        """Keep the boot in which an attempt began; what was kept before stays."""
+        """Keep the id of the boot in which an attempt began; an id that is kept already stays."""
 
     def noted_boot(self, key: RunKey) -> str:
-        """Return what was kept, empty for nothing."""
+        """Return the id that was kept, empty if there is none."""
 
 
 def current() -> str:
-    """Return what names the boot that this machine is in, and no other boot of any machine."""
+    """Return the id of the machine's current boot, which no other boot of any machine has."""
     return _BOOT_ID.read_text("ascii").strip()
 
 
 async def note(notes: Notes, key: RunKey) -> None:
-    """Write down in which boot an attempt begins; raises `RunError` where that cannot be done."""
+    """Write down the boot in which an attempt begins; raises `RunError` if that fails."""
     try:
         await asyncio.to_thread(lambda: notes.note_boot(key, current()))
     except OSError as error:
@@ -54,12 +54,12 @@ async def note(notes: Notes, key: RunKey) -> None:
 
 
 def uptime_seconds() -> float:
-    """Return for how long this machine has been up."""
+    """Return how many seconds this machine has been up."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 async def is_over(notes: Notes, work: run_spec.Work, remaining_seconds: float | None) -> bool:
-    """Return whether work reboots its machine, and the boot in which the attempt began is known to be over."""
+    """Return whether the work reboots its machine and the machine is known to have rebooted since the attempt began."""
     if not work.reboots:
         return False
     try:
@@ -69,14 +69,18 @@ async def is_over(notes: Notes, work: run_spec.Work, remaining_seconds: float | 
         return uptime_seconds() + MARGIN_SECONDS < _elapsed_seconds(work, remaining_seconds)
     except OSError as error:
         fields = {"action": work.key.run, "cause": str(error)}
-        logger.warning("the boot in which an action began cannot be read", extra=fields)
+        logger.warning(
+            "the boot in which an action began cannot be read; the action counts as one that has not rebooted yet",
+            extra=fields,
+        )
         return False
 
 
 def _elapsed_seconds(work: run_spec.Work, remaining_seconds: float | None) -> float:
-    """Return for how long the current attempt has run at the least; 0 where that is not known.
+    """Return how many seconds the current attempt has run at least; 0 if that is not known.
 
-    What remains may be the workflow's time and not the action's, and clocks may differ; the lesser of two is taken.
+    There are two estimates, and the lesser is taken: `remaining_seconds` may be the workflow's time and not the
+    action's, and the clocks of the machine and the server may differ.
     """
     if remaining_seconds is None or work.started_at is None:
         return 0.0
@@ -85,9 +89,9 @@ def _elapsed_seconds(work: run_spec.Work, remaining_seconds: float | None) -> fl
 
 
 async def wait(run: port.Run) -> port.Exit:
-    """Wait for the end of a run that reboots its machine; only one that says that it failed is an end, others wait on.
+    """Wait for a run that reboots its machine, and return only if it has failed; otherwise wait for the reboot.
 
-    Raises `RunError` as the run does, but not for one that is lost, as those of a machine are that goes down.
+    Raises `RunError` as the run does, but not if the run is lost: that happens while a machine goes down.
     """
     try:
         ending = await run.wait()

@@ -1,4 +1,4 @@
-"""What the agent is given to carry out."""
+"""The work that the agent is given."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from tinkwell.provisioner.runtime import port
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A run, and what is known of how it is to end. `started_at` is when an attempt that is adopted began.
+    """A run and the rules for its end. `started_at` is the time at which an adopted attempt began.
 
-    Work that `reboots` has succeeded when its machine has rebooted. A timeout of 0 means that it has none of its own.
-    What a run needs beside itself is there once `prepare` has returned, which raises `RunError` where it cannot be.
+    Work that `reboots` has succeeded when its machine has rebooted. A timeout of 0 means that the action has none.
+    `prepare` is awaited before the run starts, for example to write its files; it raises `RunError` if that fails.
     """
 
     run: port.RunSpec
@@ -29,7 +29,7 @@ class Work:
 
 
 def fields(key: RunKey) -> dict[str, object]:
-    """Return how a line of the log names a run."""
+    """Return the fields that name a run in a line of the log."""
     owner, run = WORDS[key.kind]
     own: dict[str, object] = {owner: key.owner, run: key.run, "attempt": key.attempt}
     return own | {"hook": key.hook} if key.hook else own

@@ -1,1 +1,1 @@
-"""Where actions run: the port, its two runtimes, and what both need."""
+"""The runtimes that run images: the protocol `port`, its two implementations, and the code that both share."""

@@ -1,4 +1,4 @@
-"""Blocking calls from asyncio, made to their end, or abandoned."""
+"""Runs blocking calls in threads, for callers in asyncio. A cancelled caller waits for the call, or abandons it."""
 
 import asyncio
 import threading
@@ -12,31 +12,31 @@ T = TypeVar("T")
 async def run(executor: Executor, function: Callable[[], T]) -> T:
     """Run a blocking function, which must have a time limit of its own.
 
-    A call that has begun has its effect whether somebody waits or not. So a cancelled caller still waits for its end:
-    whoever looks afterwards then sees what became of it.
+    A call that has begun cannot be stopped. So a cancelled caller still waits for its end, and code that runs later
+    sees the call's full effect.
     """
     call = executor.submit(function)
     end = asyncio.wrap_future(call)
     try:
         return await asyncio.shield(end)
     except asyncio.CancelledError:
-        if not call.cancel():  # the call, not its asyncio future: that one says yes whatever the thread does
+        if not call.cancel():  # Not `end.cancel()`, which returns True even if the thread goes on.
             end.add_done_callback(_hear)
             await asyncio.wait([end])
         raise
 
 
 def _hear(end: asyncio.Future[T]) -> None:
-    """Take an error that nobody waits for any more, or the loop would log it as one that was overlooked."""
+    """Read the error of a call that nobody waits for, so that the loop does not log it as never retrieved."""
     if not end.cancelled():
         end.exception()
 
 
 class AbandonableThreads:
-    """Threads for calls that wait long for somebody else, and whose result nobody needs once the caller has gone.
+    """Threads for calls that may wait long for another program, and whose result is dropped if the caller has gone.
 
-    At most `limit` calls are under way, abandoned ones included; where there are as many, `run` raises `OSError`. They
-    do not keep the process from ending.
+    At most `limit` calls are under way, abandoned ones included; `run` raises `OSError` beyond that. The threads do not
+    keep the process from ending.
     """
 
     def __init__(self, limit: int, name: str) -> None:
@@ -44,7 +44,7 @@ class AbandonableThreads:
         self._name = name
 
     async def run(self, function: Callable[[], T], *, release: Callable[[T], object]) -> T:
-        """Run a blocking function; a cancelled caller goes at once, and a result that comes later is released."""
+        """Run a blocking function. A cancelled caller goes on at once; `release` gets a result that comes later."""
         if not self._free.acquire(blocking=False):
             raise OSError("too many calls wait for an answer already")
         call: Future[T] = Future()
@@ -59,16 +59,16 @@ class AbandonableThreads:
         try:
             return await asyncio.wrap_future(call)
         except asyncio.CancelledError:
-            if not call.cancel():  # it has ended this very moment
+            if not call.cancel():  # The call has just ended.
                 call.add_done_callback(lambda ended: None if ended.exception() else release(ended.result()))
             raise
 
 
 def _settle(call: Future[T], function: Callable[[], T], release: Callable[[T], object]) -> None:
-    """Call, and give the result to who waits for it, or back."""
+    """Call the function, and hand its result to the caller, or to `release` if the caller has gone."""
     try:
         result = function()
-    except Exception as error:  # the thread's outermost frame: whatever it was, who waits must hear of it
+    except Exception as error:  # The thread's outermost frame: the caller gets any error.
         if call.set_running_or_notify_cancel():
             call.set_exception(error)
         return

@@ -1,15 +1,16 @@
-"""From the bytes that a run wrote to numbered lines.
+"""Turns the bytes that a run wrote into numbered lines.
 
 Both runtimes keep a run's output as frames: a header of eight bytes (the stream, three zeros, the length of the
-payload, big-endian) and the payload, in the order in which it was written. Docker's log endpoint speaks it, and the
-process runtime's supervisor writes it to a file. One reader turns frames into lines.
+payload, big-endian) and the payload, in the order in which it was written. Docker's log endpoint sends this format, and
+the process runtime's supervisor writes it to a file. One reader turns frames into lines.
 
-The lines depend on the frames' content and order alone, not on how reading cut them, so a second reader that begins at
-the first byte gives the same numbers to the same lines. That lets a server tell repeated lines from new ones.
+The lines depend only on the content and the order of the frames, and not on the sizes of the reads. So a second reader
+that begins at the first byte gives the same lines the same numbers, and the server can tell repeated lines from new
+ones.
 
-Where a supervisor has left out what was written between two frames, a frame of a stream of its own says how much.
+If a supervisor has dropped output between two frames, a frame of the stream `GAP_STREAM` says how much.
 
-Where asked, an engine puts a stamp before each payload: when it was written, and a space. A stamp is no output.
+An engine can put a stamp before each payload: the time at which it was written, and a space. Stamps are not output.
 """
 
 from collections import deque
@@ -20,17 +21,19 @@ from tinkwell.client.workflow.model import LogStream
 from tinkwell.provisioner.runtime.stream_line import MAX_LINE_BYTES, StreamLines
 
 MAX_BYTES = 10 * 1024 * 1024
-# Numbers above 100,000 are a hook's. Two are left for what is said about lines that were left out.
+# The highest number of a line of output. The two numbers up to 100,000 are left for notes about dropped lines, and
+# higher numbers are for the output of a hook.
 MAX_LINES = 99_998
 HEAD_LINES = MAX_LINES // 2
-# Where numbers begin at the latest, so that all notes have one.
+# The highest number after which lines may begin, so that all notes still get a number.
 MAX_BASE = MAX_LINES - 2
-# What keeping a line costs beside its text: without it, a run that writes nothing but newlines has no limit.
+# The memory that a line costs besides its text, which limits a run that writes only newlines.
 LINE_OVERHEAD_BYTES = 64
 HEADER_BYTES = 8
-# Docker's have 31 with the space; other engines' have an offset and fewer digits.
+# Stamps of Docker have 31 bytes with the space; those of other engines may have an offset and fewer digits.
 MAX_STAMP_BYTES = 64
-# Its payload is the number of lines and that of bytes, in eight bytes each. No engine has such a stream.
+# The payload of a gap is the number of dropped lines and of dropped bytes, each in eight bytes. No engine uses this
+# stream.
 GAP_STREAM = 255
 GAP_BYTES = 16
 _STREAMS = {1: LogStream.STDOUT, 2: LogStream.STDERR, GAP_STREAM: None}
@@ -39,10 +42,10 @@ _NUMBERS = {LogStream.STDOUT: 1, LogStream.STDERR: 2}
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """One line without its end; `number` counts from 1 over both streams.
+    """One line without its newline; `number` counts from 1 over both streams.
 
-    `is_cut` says that it was too long, and that the next one of its stream goes on with it, and `is_note` that it is
-    said of the output, and is none. An open line is not complete: it comes again, by the same number.
+    `is_cut`: the line was too long, and the next line of its stream continues it. `is_note`: the line is a remark about
+    the output. `is_open`: the line is not complete, and comes again with the same number.
     """
 
     number: int
@@ -54,23 +57,23 @@ class OutputLine:
 
 
 class FrameReader:
-    """Turns bytes into payloads, as they come; with `has_stamps`, without the stamps before them."""
+    """Extracts payloads from the bytes of frames. With `has_stamps` it removes the stamp before each payload."""
 
     def __init__(self, *, has_stamps: bool = False) -> None:
         self._has_stamps = has_stamps
         self._frames = bytearray()
         self._stream: LogStream | None = LogStream.STDOUT
-        self._missing = 0  # bytes of the current frame's payload that have not come yet
+        self._missing = 0  # Bytes of the current frame's payload that have not come yet.
 
     @property
     def is_between(self) -> bool:
-        """Whether all that has come is whole frames."""
+        """Whether the bytes so far end with a whole frame."""
         return not self._frames and not self._missing
 
     def feed(self, data: bytes) -> Iterator[tuple[LogStream | None, bytes]]:
-        """Take more bytes and yield what they bring of payloads, those of gaps for no stream.
+        """Take more bytes and yield the payloads in them with their streams, None for the stream of gaps.
 
-        Only a header ever waits for more.
+        A part of a payload is yielded at once; only a header, with its stamp, is kept until it is complete.
         """
         self._frames += data
         begin = 0
@@ -95,37 +98,38 @@ class FrameReader:
 
 
 class OutputReader:
-    """Turns one run's output into lines, as it comes.
+    """Turns the output of one run into lines.
 
-    Lines are joined over frames, split where they are too long, and made text: what is not UTF-8 and every NUL become
-    U+FFFD. Numbers begin after `base`.
+    It joins lines across frames, splits lines that are too long, and decodes them: NUL bytes, and bytes that are not
+    UTF-8, become U+FFFD. Numbers begin after `base`.
 
-    Of an output of more than `max_bytes`, or of more than `MAX_LINES` lines, the first half of so much is yielded as it
-    comes and the last half by `finish`. Notes stand where the first half ends, and between both, of what was left out.
+    Output of more than `max_bytes` or `MAX_LINES` is shortened: lines up to half of these limits are yielded as they
+    come, and the last lines, up to the other half, by `finish`. A note follows the first half, and another one before
+    the last lines says how much was left out.
 
-    A progress, which is written over by carriage returns, is yielded as an open line after each `feed`, if it is the
-    next line. An open line has the number of the line that it becomes, and may come again with another text.
+    A progress, which is a line that carriage returns overwrite, is yielded as an open line after each `feed`, if it is
+    the next line. An open line has the number of the line that it becomes, and may come again with another text.
     """
 
     def __init__(
         self, *, max_bytes: int = MAX_BYTES, base: int = 0, has_stamps: bool = False, is_long: bool = False
     ) -> None:
-        """With `is_long` it is what is left of an output whose first half was yielded by another reader."""
+        """With `is_long`, another reader has yielded the first half, and this one yields only the last lines."""
         self._frames = FrameReader(has_stamps=has_stamps)
         self._lines = {stream: StreamLines() for stream in LogStream}
-        # The streams whose line is a progress, in the order in which they became one. The next number is the first's.
+        # The streams whose current line is a progress, oldest first. The first one gets the next number.
         self._progresses: list[LogStream] = []
         self._opened: OutputLine | None = None
         self._room = max_bytes // 2
         self._last = LastLines(max_bytes // 2, MAX_LINES - HEAD_LINES)
         self._gap = b""
         self._number = base
-        # How many lines of each stream were complete, which tells who reads the same elsewhere how far this one is.
+        # The number of complete lines of each stream, by which another reader of the same output finds this position.
         self.completed = dict.fromkeys(LogStream, 0)
         self.is_long = is_long
 
     def feed(self, data: bytes) -> Iterator[OutputLine]:
-        """Take more bytes and yield the lines that they complete."""
+        """Take more bytes and yield the lines that they complete, and the progress as an open line."""
         for stream, payload in self._frames.feed(data):
             if stream is None:
                 yield from self._take_gap(payload)
@@ -140,14 +144,14 @@ class OutputReader:
             yield from self.open(self._progresses[0], self._lines[self._progresses[0]].shown)
 
     def open(self, stream: LogStream, shown: bytes) -> Iterator[OutputLine]:
-        """Yield the line that comes next as an open one, if there is something in it that was not yielded so."""
+        """Yield the next line as an open one, unless it is empty or was yielded with this text before."""
         opened = OutputLine(self._number + 1, stream, next(_pieces(shown)), is_open=True)
         if shown and opened != self._opened and not self.is_long:
             self._opened = opened
             yield opened
 
     def finish(self) -> Iterator[OutputLine]:
-        """Yield what was written without a newline at the end, and the end of a long output; nothing may follow."""
+        """Yield a last line without a newline, and the last lines of a long output; call no method after this."""
         for stream in (*self._progresses, *(stream for stream in LogStream if stream not in self._progresses)):
             for raw, _ in self._lines[stream].finish():
                 yield from self._take(stream, raw)
@@ -160,12 +164,12 @@ class OutputReader:
             yield self._line(stream, text, is_cut=is_cut)
 
     def note(self, text: str) -> OutputLine:
-        """Say something about the output in the midst of it, in brackets."""
+        """Make a line in brackets that is a remark about the output."""
         self._number += 1
         return OutputLine(self._number, LogStream.STDERR, f"[{text}]", is_note=True)
 
     def _take_gap(self, payload: bytes) -> Iterator[OutputLine]:
-        """Take what a supervisor says of what it has left out, as left out with all that was kept before it."""
+        """Take a supervisor's count of dropped output; all lines that were kept before the gap are dropped too."""
         self._gap += payload
         if len(self._gap) < GAP_BYTES:
             return
@@ -194,7 +198,7 @@ class OutputReader:
             self._progresses.remove(stream)
 
     def _take(self, stream: LogStream, raw: bytes, *, is_cut: bool = False) -> Iterator[OutputLine]:
-        """Yield a line, or keep it where the first half is full."""
+        """Yield a line, or keep it for `finish` if the first half is full."""
         pieces = [] if self.is_long else _split(raw, is_cut=is_cut)
         if not self.is_long:
             self._room -= _size(pieces)
@@ -218,9 +222,9 @@ class OutputReader:
 
 
 class LastLines:
-    """Keeps the last lines of an output, so many bytes and lines of them, and counts what is left out before these.
+    """Keeps the last lines of an output, at most `max_bytes` and `max_lines` of them, and counts the dropped ones.
 
-    It never begins in the midst of a line: of a secret there, nobody would know any more.
+    The first kept line is never a part of a longer line: a secret could be cut there and would not be recognised.
     """
 
     def __init__(self, max_bytes: int, max_lines: int) -> None:
@@ -228,24 +232,24 @@ class LastLines:
         self._max_lines = max_lines
         self._kept: deque[tuple[LogStream, bytes, bool]] = deque()
         self._bytes = 0
-        # The streams of which what comes first goes on with a line whose beginning is not here.
+        # The streams whose first kept line continues a line that was dropped or yielded before.
         self._severed: set[LogStream] = set()
         self.left_out = 0
         self.left_out_bytes = 0
 
     def precede(self, stream: LogStream, *, is_cut: bool) -> None:
-        """Hear of what comes before all that is added: a line of a stream, or a part of it."""
+        """Record the line before the kept ones; with `is_cut` the first kept line of its stream continues it."""
         (self._severed.add if is_cut else self._severed.discard)(stream)
 
     def add(self, stream: LogStream, raw: bytes, *, is_cut: bool) -> None:
-        """Keep a line."""
+        """Keep a line, and drop the oldest lines if there are too many."""
         self._kept.append((stream, raw, is_cut))
         self._bytes += len(raw) + LINE_OVERHEAD_BYTES
         while self._bytes > self._max_bytes or len(self._kept) > self._max_lines:
             self._leave_out()
 
     def leave_out_all(self, lines: int, count: int) -> None:
-        """Leave out all that is kept, and hear of so many lines and bytes after it that nobody has kept."""
+        """Drop all kept lines, and count `lines` and `count` bytes after them that were dropped elsewhere."""
         while self._kept:
             self._leave_out()
         self._severed.update(LogStream)
@@ -253,9 +257,9 @@ class LastLines:
         self.left_out_bytes += count
 
     def take(self, max_lines: int) -> Iterator[tuple[LogStream, str, bool]]:
-        """Return so many lines as text, each with whether the next one of its stream goes on with it.
+        """Return at most `max_lines` lines as text, each with whether the next line of its stream continues it.
 
-        What is left out has been counted when this returns; the text is made as it is taken, since that takes time.
+        The dropped lines are counted when this returns. The text is decoded while the caller iterates.
         """
         fitting = self._fitting(max_lines)
         while len(self._kept) > fitting:
@@ -271,7 +275,7 @@ class LastLines:
         )
 
     def _fitting(self, max_lines: int) -> int:
-        """Return how many of the last lines are no more than may be yielded once they are text."""
+        """Return how many of the last lines fit into the limits once they are text."""
         size = count = 0
         for place, (_, raw, is_cut) in enumerate(reversed(self._kept)):
             if raw.isascii() and len(raw) <= MAX_LINE_BYTES and b"\0" not in raw:
@@ -297,13 +301,13 @@ def frame(stream: LogStream, payload: bytes) -> bytes:
 
 
 def first_stamp(frames: bytes | bytearray) -> str | None:
-    """Return the stamp of the first frame, empty where it has none, None where not all of it has come."""
+    """Return the stamp of the first frame, empty if it has none, None if it is not complete yet."""
     stamp = _find_stamp(frames, 0)
     return None if stamp is None else stamp.decode("ascii", errors="replace").strip()
 
 
 def _find_stamp(frames: bytes | bytearray, frame: int) -> bytes | None:
-    """Return the stamp of the frame that begins there, with its space; None where that cannot be known yet."""
+    """Return the stamp of the frame that begins at `frame`, with its space; None if it is not complete yet."""
     begin = frame + HEADER_BYTES
     length = int.from_bytes(frames[begin - 4 : begin]) if len(frames) >= begin else 0
     end = begin + min(length, MAX_STAMP_BYTES)
@@ -314,7 +318,7 @@ def _find_stamp(frames: bytes | bytearray, frame: int) -> bytes | None:
 
 
 def _split(raw: bytes, *, is_cut: bool) -> list[tuple[str, bool]]:
-    """Make a line text, in pieces that are not too long, each with whether the next one goes on with it."""
+    """Decode a line into pieces that are not too long, each with whether the next piece continues it."""
     pieces = list(_pieces(raw))
     return [(piece, is_cut or place < len(pieces)) for place, piece in enumerate(pieces, 1)]
 
@@ -324,7 +328,7 @@ def _size(pieces: Iterable[tuple[str, bool]]) -> int:
 
 
 def _pieces(raw: bytes) -> Iterator[str]:
-    """Yield the text of a line, split where replacing has made it longer than a line may be; there is always one."""
+    """Yield the text of a line in one piece, or in several if replaced characters have made it too long."""
     text = raw.decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     if len(text.encode()) <= MAX_LINE_BYTES:
         yield text

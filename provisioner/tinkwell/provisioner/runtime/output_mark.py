@@ -1,16 +1,16 @@
-"""Remembers where the output of a run began, so that nobody takes what is left of it for all of it.
+"""Remembers the first line of a run's output, so that a reader notices if the engine has forgotten the beginning.
 
-An engine that keeps so much of a run's output and no more forgets the oldest lines first. A reader that begins at what
-is then the beginning would give old numbers to new lines. So the first reader of a run writes down when its first line
-was written, which the engine tells to the nanosecond and which names that line, and how far it may number; both outlive
-the provisioner. A reader that finds another first line begins to number where nobody has numbered before, with a note.
-That holds lines in order, at the price of repeating some.
+An engine with a limit for a run's output forgets the oldest lines first. A later reader that begins at the oldest line
+that is left would give new lines the numbers of old ones. So the first reader writes down the stamp of the first line,
+which is exact to a nanosecond and identifies the line, and the highest number that it may give; the file outlives the
+provisioner. A reader that finds another first line adds a note and begins with numbers that were never given. So lines
+stay in order, but some are repeated.
 
     STATE_DIR/logs/RUN.ATTEMPT[.HOOK]      {"stamp": "2026-01-01T00:00:00.000000000Z", "base": 0, "reserved": 1000}
 
-Before anybody has read its first line, a run has no mark; what the engine forgot until then, it forgot unseen.
+A run has no mark before its first line was read. If the engine forgets lines before that, nobody notices.
 
-Beside it stands whether a run that was to get input has got all of it, which no engine tells either:
+Another file says that a run has got all of its input, which no engine tells either:
 
     STATE_DIR/fed/RUN.ATTEMPT[.HOOK]       an empty file
 """
@@ -29,7 +29,7 @@ RESERVE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """Lines are numbered from `base` + 1, and none beyond `reserved` has ever been given away."""
+    """Lines are numbered from `base` + 1. No number above `reserved` was ever given."""
 
     stamp: str
     base: int
@@ -37,14 +37,14 @@ class _Entry:
 
 
 class Mark:
-    """The mark of one run, for one reader; another has its own. Raises `OSError` where the state directory fails."""
+    """The mark of one run. Each reader needs its own object. Methods raise `OSError` if the state directory fails."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._entry: _Entry | None = None
 
     async def begin(self, stamp: str) -> int:
-        """Return after which number the lines are to be numbered whose first one has this stamp."""
+        """Return the number after which to number lines, of which the first has this stamp."""
         entry = self._entry or await asyncio.to_thread(self._load)
         if entry is None:
             entry = _Entry(stamp=stamp, base=0, reserved=RESERVE)
@@ -92,20 +92,20 @@ class MarkFolder:
         (self._fed / state_dir.run_name(key)).touch(mode=0o600)
 
     def is_fed(self, key: RunKey) -> bool:
-        """Say whether it is remembered that a run has got all of its input."""
+        """Return whether a run was noted to have got all of its input."""
         return (self._fed / state_dir.run_name(key)).exists()
 
     def names(self) -> frozenset[str]:
-        """Return the names of all runs of which there is a mark."""
+        """Return the names of all runs that have a mark or are noted as fed."""
         folders = (self._path, self._fed)
         return frozenset(path.name for each in folders for path in each.iterdir() if not state_dir.is_scrap(path))
 
     def remove(self, key: RunKey) -> None:
-        """Remove the marks of a run; there need not be any."""
+        """Remove the marks of a run, if there are any."""
         self._remove(state_dir.run_name(key))
 
     def remove_others(self, names: frozenset[str], keys: frozenset[RunKey]) -> None:
-        """Remove those of these marks that belong to none of these runs, which are those of all kinds."""
+        """Remove the marks in `names` that belong to none of `keys`, which must hold the runs of all kinds."""
         for name in names - {state_dir.run_name(key) for key in keys}:
             self._remove(name)
 

@@ -1,14 +1,14 @@
-"""What a runtime does: run this image, stream its output, give its exit code, and let itself be stopped.
+"""The protocol of a runtime, which runs an image, streams its output, returns its exit code and kills it on demand.
 
-A run is known by its key alone, not by who started it. It outlives the provisioner, and a fresh one and an adopted one
-are the same object: its output can be read from the first line again, with the same numbers, and its exit is still
-there. Nothing is forgotten until `remove`.
+A run is identified by its key, whoever started it, and outlives the provisioner. An adopted run behaves like a new one:
+its output can be read again from the first line, with the same numbers, and its exit is kept. Nothing is forgotten
+until `remove`.
 
-A run may be given input, and may be asked for an answer, which is what it writes to stdout. A run that is asked belongs
-to who asks: its answer and its lines are kept for that one alone, and where that one dies the run is to be killed, and
-asked again. Input may end with who gives it; whether a run has all of it is what `was_fed` tells.
+A run may get input on stdin, and may be asked for an answer, which is its stdout. The answer and the lines of such a
+run are kept only for the process that started it; if that process dies, its successor must kill the run and start it
+again. Input may end early if that process dies; `was_fed` tells whether a run has got all of it.
 
-`tests/unit/provisioner/conformance.py` holds what every runtime must pass.
+Every runtime must pass the tests of `tests/unit/provisioner/conformance.py`.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -34,7 +34,7 @@ class Reason(StrEnum):
 
 
 class RunError(Exception):
-    """A run did not begin, or its end or answer is not known; `reason` says why, the text says it to people."""
+    """A run did not begin, or its end or answer is not known; `reason` and the text say why."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         self.reason = reason
@@ -42,21 +42,20 @@ class RunError(Exception):
 
 
 def always() -> bool:
-    """Permit a run to begin."""
+    """Permit a run to begin: the default of `may_begin`."""
     return True
 
 
 def forbidden() -> RunError:
-    """Return the error of a run that may not begin any more."""
+    """Make the error for a run that `may_begin` has forbidden."""
     return RunError(Reason.FORBIDDEN, "it may not begin any more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A folder or file of this machine, by its absolute path, and where a run has it.
+    """A folder or file of this machine, by its absolute path, and the path at which a run sees it.
 
-    One that `may_create` becomes an empty folder where it is missing; a run with any other that is missing does not
-    begin.
+    With `may_create` a missing source is created as an empty folder; without it, a run whose source is missing fails.
     """
 
     source: str
@@ -65,7 +64,7 @@ class Mount:
     may_create: bool = False
 
     def provide(self) -> None:
-        """Create it where it is missing and may be created; raises `OSError`."""
+        """Create the folder if it is missing and may be created; raises `OSError`."""
         if self.may_create:
             Path(self.source).mkdir(parents=True, exist_ok=True)
 
@@ -74,14 +73,14 @@ class Mount:
 class RunSpec:
     """Everything that is needed to run one attempt at something.
 
-    `command` is the arguments, and `entrypoint` what they are for; without one of them it is the image's own, but an
-    `entrypoint` does without the image's arguments. `environment` holds KEY=value, of which the last one counts.
-    `volumes` are bind mounts in Docker's own words. `labels` are without prefix, and say nothing about the key.
+    `entrypoint` is the program and `command` its arguments; each defaults to the image's own, but with an `entrypoint`
+    the image's arguments are not used. `environment` holds KEY=value; the last entry of a name counts. `volumes` are
+    bind mounts in Docker's syntax. `labels` have no prefix, and do not contain the key.
 
-    `files` are in the workspace of a run that begins there, by their paths in it. With `stdin` the run gets these
-    bytes, then end of file; only such a run has files, so that who finds one that lacks them kills it. With
-    `answer_bytes` above 0 its stdout is its answer, which is kept up to so many bytes; a run that writes more is
-    killed.
+    `files` maps paths in the workspace to contents, for a run that begins there. With `stdin` the run gets these bytes,
+    then end of file. Only a run with `stdin` may have files: if the process dies before they are written, `was_fed` is
+    False and the successor kills the run. With `answer_bytes` above 0 the stdout is the run's answer, of at most this
+    many bytes; a run that writes more is killed.
     """
 
     key: RunKey
@@ -105,7 +104,7 @@ class RunSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How a run ended. `seconds` is how long it took by the clock of where it ran, None where that is not known."""
+    """How a run ended. `seconds` is how long it took by the clock of its machine, None if that is not known."""
 
     code: int
     seconds: float | None = None
@@ -117,90 +116,89 @@ class Run(Protocol):
 
     @property
     def key(self) -> RunKey:
-        """Who it is."""
+        """The identity of the run."""
 
     @property
     def image_id(self) -> str:
-        """Return what names the content of its image; empty where that is not known, as it may be before `wait`."""
+        """The digest of the image's content; empty if it is not known, which may be so before `wait`."""
 
     def lines(self) -> AsyncGenerator[OutputLine, None]:
-        """Yield the output from the first line on; ends soon after the run has ended and all of it was read.
+        """Yield the output from the first line on, until the run has ended and all output was read.
 
-        Of a run that is asked for an answer that is its stderr, and nothing where somebody else has asked.
+        For a run that is asked for an answer these are the lines of stderr, and none if another process has asked.
         """
 
     async def wait(self) -> Exit:
-        """Wait for the end; at once when it has ended. Raises `RunError` when the end cannot be known."""
+        """Wait for the end, if the run has not ended yet. Raises `RunError` if the end cannot be known."""
 
     async def answer(self) -> bytes:
-        """Return the answer of a run that was asked for one and has ended, however it ended.
+        """Return the answer of a run that was asked for one and has ended, also if it failed.
 
-        Raises `RunError` with the reason ANSWER where it was too long, and LOST where not all of it is here.
+        Raises `RunError` with the reason ANSWER if it was too long, and LOST if a part of it is missing.
         """
 
     async def was_fed(self) -> bool:
-        """Say whether it has got all of its input; so has one that was to get none.
+        """Return whether the run has got all of its input, which is so for a run without input.
 
-        Who finds a run that has not kills it: nobody gives it the rest. It may not have begun; it does not once it is
-        removed.
+        A process that finds a run without all of its input must kill it, because nobody gives it the rest. Such a run
+        may not have begun; once it is removed it does not begin.
         """
 
     async def kill(self) -> None:
-        """Kill it, and return when it is dead. Does nothing to a run that has ended."""
+        """Kill the run, and return when it is dead. Does nothing if it has ended."""
 
     async def remove(self) -> None:
-        """Remove every trace of it; kills it where it still runs. Removing twice is fine."""
+        """Remove every trace of the run, and kill it if it still runs. Removing twice is fine."""
 
 
 class Runtime(Protocol):
-    """Runs actions. Every method raises `RunError`, and none waits for ever where the runtime does not answer."""
+    """Runs images. Every method may raise `RunError`; none waits for ever if the runtime does not answer."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """The name of the runtime on the command line."""
 
     @property
     def engine_id(self) -> str:
-        """Which engine it is, where one runtime may have several; who has the same one finds the same runs there."""
+        """The id of the engine, empty if there is none. Provisioners with the same engine see the same runs."""
 
     @property
     def is_local(self) -> bool:
-        """Whether it runs on this machine, so that what is mounted is surely this machine's."""
+        """Whether runs are on this machine, so that mounts are paths of this machine."""
 
     def seen_at(self, mount: Mount) -> str:
-        """Return the path by which a run knows a mount: its target, or its source where nothing is mounted."""
+        """Return the path at which a run sees a mount: its target, or its source if the runtime mounts nothing."""
 
     def workspace(self, key: RunKey) -> str:
-        """Return the path of a folder as a run knows it, which is there if it is the run's `workdir`.
+        """Return the path of the run's workspace as the run sees it; the folder exists if it is the run's `workdir`.
 
-        Nothing is in it but the run's `files`, and what is written there goes with the run.
+        At first it holds only the run's `files`. It is removed with the run.
         """
 
     async def image_id(self, image: str) -> str:
-        """Return what names the content of an image, which is fetched as the pull policy says."""
+        """Return the digest of an image's content; the image is pulled first if the pull policy says so."""
 
     async def start(self, spec: RunSpec, may_begin: Callable[[], bool] = always) -> Run:
-        """Start a run, or return the run of this key that is already there, whether it runs or has ended.
+        """Start a run, or return the run of this key if there is one, running or ended.
 
-        `may_begin` is asked, maybe in a thread, once `find` finds the new run, right before it begins. Where it says
-        no, the run is removed, and a `RunError` says FORBIDDEN. So a run that is forbidden, and then not found, never
-        begins.
+        `may_begin` is called right before the run begins, when `find` finds it already, and possibly in a thread. If it
+        returns False, the run is removed and a `RunError` with FORBIDDEN is raised. So if a caller first forbids a run
+        and then does not find it, the run never begins.
 
-        When it is cancelled, it returns only after nothing more can come into being, so that `find` then tells the
-        truth.
+        A cancelled call returns only when no run can appear any more, so that a later `find` is right.
         """
 
     async def find(self, key: RunKey) -> Run | None:
-        """Find a run that was started by anybody here, also one that has ended and was not removed."""
+        """Find a run, whoever started it, also if it has ended; None if it was removed or never started."""
 
     async def find_former(self, key: RunKey) -> list[Run]:
-        """Find the runs of former attempts at the same on this engine, whoever started them, hooks included."""
+        """Find the runs of earlier attempts on this engine, whoever started them, with those of their hooks."""
 
     async def find_owned(self, kind: RunKind, owner: str) -> list[Run]:
-        """Find all runs of a workflow or release on this engine, whoever started them, also those that have ended."""
+        """Find all runs of a workflow or release on this engine, whoever started them, also if they have ended."""
 
     async def held(self, kind: RunKind) -> frozenset[RunKey]:
-        """Return the keys of all runs of a kind that were started from this state directory and not removed."""
+        """Return the keys of the runs of a kind that were started with this state directory and not removed."""
 
     async def close(self) -> None:
-        """Let go of everything; runs go on."""
+        """Close connections and threads; runs go on."""

@@ -1,7 +1,7 @@
-"""From the bytes of one stream to its lines, and to what a terminal would show of the line that is not complete.
+"""Splits the bytes of one stream into lines, and tells what a terminal would show of the incomplete last line.
 
-A carriage return that no newline follows has a terminal write over the line. What is left of such a line is what was
-written after its last carriage return, or before it where nothing came after: the last state of a progress.
+A carriage return without a newline makes a terminal overwrite the line. Of such a line, only the text after the last
+carriage return is kept, or the text before it if nothing came after: the last state of a progress.
 """
 
 import re
@@ -12,36 +12,36 @@ _END = re.compile(rb"[\r\n]")
 
 
 class StreamLines:
-    """Takes the bytes of one stream. The lines depend on the bytes alone, and not on how these were cut."""
+    """Takes the bytes of one stream. The lines depend only on the bytes, and not on the sizes of the reads."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
-        # What was written before the last carriage return of this line.
+        # The text before the last carriage return of this line.
         self._before = b""
         self._is_settled = False
         self._is_returned = False
-        # Whether a carriage return stands right before what is in `_rest`, and whether one did before `_before`.
+        # Whether a carriage return stands right before the text in `_rest`, and whether one stood before `_before`.
         self._has_begin = self._had_begin = False
 
     @property
     def is_progress(self) -> bool:
-        """Whether the line that is not complete is written over, and has something to show."""
+        """Whether the incomplete line has a carriage return and some text."""
         return self._is_returned and bool(self._rest or self._before)
 
     @property
     def shown(self) -> bytes:
-        """What a terminal shows of the line that is not complete."""
+        """The text that a terminal shows of the incomplete line."""
         return bytes(self._rest) or self._before
 
     @property
     def has_begin(self) -> bool:
-        """Whether what is shown follows on a carriage return, and so is there from its beginning, come what may."""
+        """Whether the shown text follows a carriage return, so that it is not the rest of a longer text."""
         return self._has_begin if self._rest else self._had_begin
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Take more bytes and yield the lines that they complete, and parts of a line that is too long.
+        """Take more bytes, and yield the lines that they complete and the parts of a line that is too long.
 
-        With each comes whether it is such a part, so that the next one goes on with it.
+        The bool is True for such a part, which the next one continues.
         """
         self._rest += data
         begin = 0
@@ -65,9 +65,9 @@ class StreamLines:
             del self._rest[:begin]
 
     def settle(self) -> tuple[bytes, bool]:
-        """Take what stands of a progress for a line, since a line of another stream follows.
+        """Return the current text of a progress as a line, because a line of another stream follows.
 
-        With it comes whether it may be a part of what is being written, so that the next line goes on with it.
+        The bool is True if more of this text may come, so that the next line continues it.
         """
         is_part = not self._before
         if is_part:
@@ -81,7 +81,7 @@ class StreamLines:
         return text, is_part
 
     def finish(self) -> Iterator[tuple[bytes, bool]]:
-        """Yield what was written without a newline at the end."""
+        """Yield the last line if it has no newline."""
         if self.shown:
             yield self.shown, False
 
@@ -92,7 +92,7 @@ class StreamLines:
 
     def _complete(self, written: bytes) -> Iterator[tuple[bytes, bool]]:
         text = written or self._before
-        # A line that was settled, and to which nothing was added, has been yielded.
+        # If the line was settled and nothing was added since, its text was yielded already.
         if text or not self._is_settled:
             yield text, False
         self._before = b""
@@ -100,7 +100,7 @@ class StreamLines:
 
 
 def _cut(buffer: bytearray, begin: int, end: int) -> int:
-    """Move `end` back to where a character of UTF-8 begins; what is not UTF-8 is cut where it is."""
+    """Move `end` back to the beginning of a UTF-8 character; bytes that are not UTF-8 are cut at `end`."""
     for cut in range(end, max(end - 4, begin), -1):
         if buffer[cut] & 0xC0 != 0x80:
             return cut

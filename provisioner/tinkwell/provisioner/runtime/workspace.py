@@ -1,4 +1,4 @@
-"""What a run finds in its workspace: files that its caller gives it, a copy for each run."""
+"""The files that a run finds in its workspace: each run gets its own copy from its caller."""
 
 import io
 import tarfile
@@ -11,9 +11,9 @@ MAX_BYTES = 8 * 1024 * 1024
 
 
 def check(files: Mapping[str, bytes]) -> None:
-    """Check that files stay in the workspace, and that they are not too much; raises `RunError`.
+    """Check that the paths of files stay in the workspace, and that the files are not too large; raises `RunError`.
 
-    Whoever gives them has checked that before; here a mistake would write where a stranger wants.
+    The caller has checked them too. This second check is here because a mistake would let a stranger write anywhere.
     """
     size = sum(map(len, files.values()))
     if size > MAX_BYTES:
@@ -27,7 +27,7 @@ def check(files: Mapping[str, bytes]) -> None:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """Pack files as a tar archive, with their folders; everybody may read them, and root may write."""
+    """Pack files and their folders as a tar archive; everybody may read them, only root may write."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for folder in sorted({str(above) for path in files for above in PurePosixPath(path).parents} - {"."}):

@@ -1,1 +1,1 @@
-"""Runs the units of scripts charms that are placed on this machine."""
+"""Runs the units of charms (of scripts and of ops) that are placed on this machine."""

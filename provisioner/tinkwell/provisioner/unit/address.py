@@ -1,4 +1,4 @@
-"""The addresses of this machine, and the interfaces that have them."""
+"""Finds the address of this machine, and the interface that has an address."""
 
 import fcntl
 import ipaddress
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
-# An address that is nobody's; nothing is sent to it. Which address would be its sender is what the system is asked.
+# An address for documentation, to which nothing is sent. The system tells which address of its own it would send from.
 _NOWHERE = ("192.0.2.1", 9)
 _GET_ADDRESS, _GET_NETMASK = 0x8915, 0x891B
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """An interface by its name and its hardware address, and the network that an address of it belongs to."""
+    """An interface with its name, its hardware address, and the network of one of its addresses."""
 
     name: str = ""
     mac: str = ""
@@ -23,7 +23,7 @@ class Interface:
 
 
 def own() -> str:
-    """Return the address by which this machine reaches others; that of its own where it reaches none."""
+    """Return the address by which this machine reaches others, the loopback address if it has no route."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(_NOWHERE)
@@ -33,13 +33,13 @@ def own() -> str:
 
 
 def interface(address: str) -> Interface:
-    """Return the interface that has an address of IPv4; one without a name where none of this machine has it."""
+    """Return the interface that has an IPv4 address; its name is empty if no interface of this machine has it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:
                 found, mask = (_asked(probe, request, name) for request in (_GET_ADDRESS, _GET_NETMASK))
             except OSError:
-                continue  # it has no address
+                continue  # The interface has no IPv4 address.
             if found == address:
                 subnet = ipaddress.ip_network(f"{found}/{mask}", strict=False)
                 return Interface(name=name, mac=_mac(name), subnet=str(subnet))

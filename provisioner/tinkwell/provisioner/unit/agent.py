@@ -1,11 +1,11 @@
-"""Runs the units of charms of scripts, and of ops, that are placed on the machines which this provisioner serves.
+"""Runs the units of charms (of scripts and of ops) on the machines that this provisioner serves.
 
-    stream of ids ──▶ unit: a task of its own, that is woken ──▶ at most so many at work at once
+    stream of unit ids ──▶ each unit is a task, which is woken ──▶ at most `concurrency` units work at once
 
-The stream is opened anew for each lease and whenever other machines are served, and then names all units. Beside those
-that it names, the units that have a folder here are looked at once, and those that were named before each time that it
-is opened, since they may be gone. There is one agent for a
-state directory: a second one waits until the first has ended, and then takes its units over.
+The stream is opened anew for each lease and whenever the served machines change. It first names all units. The agent
+also wakes, at its start, the units that have a folder here and, each time that the stream is opened, the units that
+were named before: they may be gone, and then the stream does not name them. A state directory has one agent: a second
+one waits until the first has ended, and then takes its units over.
 """
 
 import asyncio
@@ -37,17 +37,17 @@ from tinkwell.provisioner.unit.warm import pool as pools
 
 logger = logging.getLogger(__name__)
 
-# How often it is looked whether the lease is another one, or the lock is free.
+# The time between two checks whether the lease has changed, or whether the lock is free.
 CHECK_SECONDS = 1.0
 KINDS = (CharmKind.SCRIPTS, CharmKind.OPS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """An agent for units. `machines` says which ones are served; it is asked again every `resync_seconds`.
+    """An agent for units. `machines` returns the served machines; it is called again every `resync_seconds`.
 
-    `storages` and `history` are what `Host` says. `account` is whom programs run as, None for who this is. `is_cold`:
-    each event of a charm of ops starts Python anew.
+    `storages` and `history` are as in `Host`. `account` is the account that programs run as, None for the agent's own.
+    `is_cold`: each event of a charm of ops starts a new Python.
     """
 
     api: UnitApi
@@ -62,9 +62,9 @@ class Agent:
     is_cold: bool = False
 
     async def run(self) -> NoReturn:
-        """Work until cancelled, which ends programs that run.
+        """Work until cancelled, which ends running programs.
 
-        Raises `state_dir.StateError` where the folder cannot be used, or an error that cannot be mended.
+        Raises `state_dir.StateError` if the folder cannot be used, and an `errors.Error` that no retry can mend.
         """
         async with contextlib.AsyncExitStack() as stack:
             try:
@@ -78,7 +78,7 @@ class Agent:
         raise AssertionError("it never ends by itself")
 
     async def _open(self, stack: contextlib.AsyncExitStack) -> Host:
-        """Take the folder, and put all there that units share. Raises `OSError`."""
+        """Lock the folder, and prepare everything that the units share. Raises `OSError`."""
         folders = await asyncio.to_thread(Folders, self.path, self.account)
         stack.callback(os.close, await _lock(folders.lock))
         venvs = Venvs(folders.venvs, self.account)
@@ -109,7 +109,7 @@ class Agent:
 
 
 class _Watcher:
-    """Wakes units, each of which is a task of the group."""
+    """Reads the stream and wakes units. Each unit is a task of the group."""
 
     def __init__(self, agent: Agent, host: Host, group: asyncio.TaskGroup) -> None:
         self._agent = agent
@@ -120,7 +120,7 @@ class _Watcher:
         self._pause = backoff.Backoff()
 
     async def run(self) -> NoReturn:
-        await self._agent.lease.token()  # before that nothing can be asked
+        await self._agent.lease.token()  # Without a lease, the server answers no questions.
         for unit_id in self._host.folders.unit_ids():
             self._wake(unit_id)
         while True:
@@ -136,10 +136,10 @@ class _Watcher:
             await self._recover(ended[0])
 
     async def _watch(self, machines: frozenset[str]) -> None:
-        """Wake units until the stream ends; it raises how that was."""
+        """Wake units until the stream ends, which may raise an `errors.Error`."""
         token = await self._agent.lease.token()
-        logger.info("units are served", extra={"machines": len(machines)})
-        # One that went while nothing was heard is named by nobody.
+        logger.info("this provisioner serves units", extra={"machines": len(machines)})
+        # A unit that was removed while the stream was closed is not named by the new stream.
         known = tuple(self._units)
         async for unit_ids in self._agent.api.wakes(token, kinds=KINDS, machines=sorted(machines), anywhere=True):
             self._pause.reset()
@@ -148,7 +148,7 @@ class _Watcher:
             known = ()
 
     async def _until_other(self, machines: frozenset[str]) -> None:
-        """Return once the lease or the machines are others."""
+        """Return when the lease or the served machines have changed."""
         token, clock = await self._agent.lease.token(), asyncio.get_running_loop().time
         asked_at = clock()
         while self._agent.lease.is_own(token):
@@ -159,12 +159,12 @@ class _Watcher:
                 asked_at = clock()
 
     async def _recover(self, ended: BaseException | None) -> None:
-        """Wait a little where the stream has failed; raises what cannot be mended."""
+        """Wait a little if the stream has failed; raises an error that no retry can mend."""
         if isinstance(ended, asyncio.CancelledError):
             return
         if ended is not None and (not isinstance(ended, errors.Error) or isinstance(ended, retry.HOPELESS)):
             raise ended
-        logger.info("the stream of units has ended", extra={"cause": str(ended)})
+        logger.info("the server's stream of units has ended; it is opened again soon", extra={"cause": str(ended)})
         await asyncio.sleep(self._pause.next_seconds())
 
     def _wake(self, unit_id: str) -> None:
@@ -181,7 +181,7 @@ class _Watcher:
 
 
 async def _lock(path: Path) -> int:
-    """Wait until no other agent uses the folder, and return the handle that keeps others out."""
+    """Wait until no other agent uses the folder, and return the descriptor that holds the lock."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     is_told = False
     try:
@@ -197,7 +197,7 @@ async def _lock(path: Path) -> int:
 
 
 def _is_locked(handle: int) -> bool:
-    """Lock a file, unless somebody else has."""
+    """Try to lock a file; False if another process has locked it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

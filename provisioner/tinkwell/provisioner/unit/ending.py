@@ -1,6 +1,7 @@
-"""What becomes of attempts: they are committed or have failed, and each end says what the unit is to run next.
+"""Reports the end of attempts: an attempt is committed or has failed, and the answer says what the unit runs next.
 
-The file that a charm of ops keeps is held to the answer: before anything else is run, it is as the server has it.
+The state file of a charm of ops follows the server's answer: it is kept if the attempt was committed, and restored if
+not, before anything else runs.
 """
 
 import asyncio
@@ -20,14 +21,14 @@ logger = logging.getLogger(__name__)
 
 MAX_MESSAGE = 1_000
 _STOPS = "its agent stops"
-# An agent that stops takes so long at most to say so of each event that runs.
+# How long an agent that stops tries to hand back each running event.
 HAND_BACK_SECONDS = 2.0
-# What the end of an attempt is answered where the event has ended otherwise, or is to be heard again.
+# The server's answers to the end of an attempt if the event has ended otherwise, or will be given again.
 ENDED = (errors.CommitRefused, errors.IllegalTransition, errors.NotFound)
 
 
 async def next_event(host: Host, unit_id: str) -> Granted | NoEvent:
-    """Ask what a unit is to run; raises an `errors.Error` that is the server's answer."""
+    """Ask the server what a unit runs next; raises the `errors.Error` that it answers."""
 
     async def ask(token: int) -> Granted | NoEvent:
         asked_at = granted.now()
@@ -37,9 +38,10 @@ async def next_event(host: Host, unit_id: str) -> Granted | NoEvent:
 
 
 async def find(host: Host, unit_id: str) -> Outcome | None:
-    """Find what a former attempt has come to, and is not told yet.
+    """Return the outcome of an earlier attempt that the server does not have yet, None if there is none.
 
-    One whose charm's file is another one than it says is worth nothing: that attempt is lost.
+    If the charm's state file does not have the digest that the outcome names, the outcome is dropped, and the attempt
+    is lost.
     """
     outcome = await asyncio.to_thread(host.outcomes.find, unit_id)
     if outcome is None or not outcome.state:
@@ -47,16 +49,19 @@ async def find(host: Host, unit_id: str) -> Outcome | None:
     state = host.folders.unit(unit_id).state
     if await asyncio.to_thread(state.fits, outcome.state):
         return outcome
-    logger.warning("an outcome does not fit the state of its charm", extra={"event": outcome.event_id})
+    logger.warning(
+        "the outcome of an event does not match its charm's state file; it is dropped, and the event counts as lost",
+        extra={"event": outcome.event_id},
+    )
     await asyncio.to_thread(state.restore)
     await asyncio.to_thread(host.outcomes.drop, unit_id)
     return None
 
 
 async def commit(host: Host, outcome: Outcome) -> Granted | NoEvent:
-    """Commit an outcome that is on the disk, and drop it once the server has judged it, whatever it says.
+    """Commit an outcome that is on the disk, and drop it once the server has accepted or refused it.
 
-    Raises an `errors.Error` that is the server's answer: the event has failed then, or is another's, or no more.
+    Raises the `errors.Error` that the server answers: the event has failed, or another agent runs it, or it is gone.
     """
     state = host.folders.unit(outcome.unit_id).state
 
@@ -70,18 +75,21 @@ async def commit(host: Host, outcome: Outcome) -> Granted | NoEvent:
     except retry.HOPELESS:
         raise
     except errors.Error as error:
-        logger.warning("an event of a unit is not committed", extra={"event": outcome.event_id, "cause": str(error)})
+        logger.warning(
+            "the server refused to commit an event of a unit; its effects are dropped",
+            extra={"event": outcome.event_id, "cause": str(error)},
+        )
         await asyncio.to_thread(state.restore)
         await asyncio.to_thread(host.outcomes.drop, outcome.unit_id)
         raise
-    # In this order: while the outcome is there, it is told again, and the answer is the same.
+    # This order is safe: as long as the outcome is on the disk, it is sent again, and the answer is the same.
     await asyncio.to_thread(state.keep)
     await asyncio.to_thread(host.outcomes.drop, outcome.unit_id)
     return following
 
 
 async def fail(host: Host, given: Granted, why: str, *, is_lost: bool = False) -> Granted | NoEvent:
-    """Say that an attempt has failed, once the charm's file is as before it."""
+    """Restore the charm's state file, and report that the attempt has failed."""
     grant = given.grant
     logger.warning("an event of a unit has failed", extra={"unit": grant.unit, "cause": why})
     await asyncio.to_thread(host.folders.unit(grant.unit_id).state.restore)
@@ -97,10 +105,10 @@ async def fail(host: Host, given: Granted, why: str, *, is_lost: bool = False) -
 
 
 async def hand_back(host: Host, given: Granted) -> None:
-    """Say that an attempt was ended because this agent stops, unless its outcome is on the disk. It is tried once.
+    """Report that an attempt was ended because this agent stops, unless its outcome is on the disk. It is tried once.
 
-    A task is not made again, whatever has ended it: it has FAILED. What could not be told is on the disk for who
-    follows.
+    A task is never repeated, so it is reported as FAILED. If the server cannot be told, that outcome stays on the disk
+    for the next agent.
     """
     grant = given.grant
     if await asyncio.to_thread(host.outcomes.find, grant.unit_id) is not None:
@@ -114,8 +122,11 @@ async def hand_back(host: Host, given: Granted) -> None:
                 return
             await host.api.fail(token, grant.event.id, grant.event.attempt, _STOPS, is_handed_back=True)
     except (TimeoutError, errors.Error, OSError) as error:
-        # It is lost then, as where nobody could say so.
-        logger.info("an attempt is not handed back", extra={"event": grant.event.id, "cause": str(error)})
+        # The attempt then counts as lost, as if this agent had died.
+        logger.info(
+            "an event could not be handed back to the server before this agent stops; the server will count it as lost",
+            extra={"event": grant.event.id, "cause": str(error)},
+        )
 
 
 async def _fail_task(host: Host, grant: Grant, token: int) -> None:

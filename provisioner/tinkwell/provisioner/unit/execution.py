@@ -1,10 +1,10 @@
-"""Runs one attempt at an event of a unit, or a task: its program, what that asks for, and what becomes of it.
+"""Runs one attempt at an event of a unit, or a task: prepares it, runs its program and reports its end.
 
-    former process ended ─▶ charm, its Python and its state there ─▶ program ─┬─▶ success: outcome on the disk ─▶ commit
-                                                                              └─▶ failure, or lost: told at once
+    end an old process ─▶ prepare charm, Python and state ─▶ program ─┬─▶ success: outcome to the disk ─▶ commit
+                                                                      └─▶ failure, or lost: report it at once
 
-Each of them ends with what the unit is to run next, or why it is to run nothing. A task that has failed is committed as
-well, without effects: what it says is kept on the disk until the server has it.
+The server's answer says what the unit runs next, or why it runs nothing. A task that has failed is committed as well,
+without effects, so its result is kept on the disk until the server has it.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _CANCELLED = "it was cancelled"
 
 
 class Broken(Exception):
-    """The event cannot be run here; the text says why, and what to do."""
+    """The event cannot be run on this machine; the text says why."""
 
 
 class Execution:
@@ -54,7 +54,7 @@ class Execution:
         self._note_cancelled()
 
     async def run(self) -> Granted | NoEvent:
-        """Run it to its end; returns what comes next. Raises an `errors.Error` where the server refuses its end."""
+        """Run the attempt to its end, and return what comes next. Raises an `errors.Error` if its end is refused."""
         fields = {"unit": self._grant.unit, "event": self._name, "attempt": self._grant.event.attempt}
         logger.info("an event of a unit begins", extra=fields)
         try:
@@ -74,13 +74,13 @@ class Execution:
         return await self._fail(self._reason(ended), is_lost=bool(ended.signal) and not ended.is_late)
 
     def learn(self, given: Granted) -> None:
-        """Take what the server says of the same attempt later on: whether its unit leads, or its task is cancelled."""
+        """Take a newer grant of the same attempt: the unit may lead no more, or the task may be cancelled."""
         self._granted = given
         self._world.learn(given)
         self._note_cancelled()
 
     async def give_up(self) -> Granted | NoEvent:
-        """Tell of a task that was run already, and whose end the server does not have, that it has failed."""
+        """Report FAILED for a task that was run already, if the server does not have its end."""
         return await self._fail("its end could not be told, and a task is not run a second time")
 
     def _note_cancelled(self) -> None:
@@ -94,9 +94,9 @@ class Execution:
         return self._grant.event.name if task is None else task.name or "exec"
 
     async def _prepare(self, attempt: Attempt) -> Path | None:
-        """Have nothing run that a former attempt has left, and all there that the program needs.
+        """End the process of an earlier attempt, and prepare everything that the program needs.
 
-        Returns the folder with the charm's Python, None for a charm that has none of its own.
+        Returns the folder with the charm's Python environment, None for a charm of scripts.
         """
         given, folder = attempt.given, self._folder
         await asyncio.to_thread(script.end_former, folder.record)
@@ -140,7 +140,7 @@ class Execution:
         await self._host.forget(self._folder)
 
     async def _carry_out(self, attempt: Attempt, python: Path | None) -> script.Ending:
-        """Run the event's program; where the charm has none, that is a success."""
+        """Run the event's program; if the charm has none for this event, that is a success."""
         found = await asyncio.to_thread(program.find, self._folder.charm, self._grant.kind, attempt.given.occasion)
         if found is None:
             return script.Ending()
@@ -174,7 +174,7 @@ class Execution:
         return ended
 
     def _fork(self, python: Path | None) -> script.Fork | None:
-        """Return what has a process for a program that runs with a charm's Python, without a start."""
+        """Return the function that forks a process with the charm's Python loaded; None if there is no pool."""
         if self._host.pool is None or python is None:
             return None
         return functools.partial(self._host.pool.fork, digest=self._grant.charm, python=python)
@@ -190,14 +190,16 @@ class Execution:
         try:
             outcome = await self._outcome(await self._effects(attempt), task)
         except (OSError, notice.Unreadable) as error:
-            return await self._fail(f"the state of the charm is not as it should be: {error}")
+            return await self._fail(
+                f"the state file of the charm, or the outcome of the event, cannot be used: {error}"
+            )
         try:
             return await ending.commit(self._host, outcome)
         except (*retry.HOPELESS, *ending.ENDED):
             raise
         except errors.Error as error:
-            # It would be given again as the same attempt, with the same end.
-            return await self._fail(f"its effects are refused: {error}")
+            # Without this report the server would give the same attempt again, with the same end.
+            return await self._fail(f"the server refused the effects of the event: {error}")
 
     async def _effects(self, attempt: Attempt) -> Effects:
         done = granted.effects(self._grant, attempt)
@@ -206,7 +208,7 @@ class Execution:
         return await asyncio.to_thread(mirror.add_notices, done, self._grant, self._folder.state.path)
 
     async def _outcome(self, done: Effects, task: TaskOutcome | None) -> Outcome:
-        """Put an outcome on the disk. Raises `OSError`."""
+        """Write the outcome to the disk, and return it. Raises `OSError`."""
         is_ops = self._grant.kind is CharmKind.OPS
         outcome = Outcome(
             unit_id=self._grant.unit_id,
@@ -221,7 +223,7 @@ class Execution:
         return outcome
 
     async def _end_task(self, attempt: Attempt, ended: script.Ending) -> Granted | NoEvent:
-        """Tell how a task has ended; only what has succeeded leaves anything beside its result."""
+        """Report the end of a task. Only a task that has succeeded has effects besides its result."""
         said = attempt.result.failure
         result = self._spoken.result(attempt.result.values, ended)
         if ended.is_success and said is None:

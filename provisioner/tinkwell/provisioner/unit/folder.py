@@ -1,18 +1,18 @@
-"""Where the units of a machine keep their files, and its storages.
+"""The folders of the units of a machine, and of their storages.
 
 FOLDER/units/UNIT_ID/charm      the charm's files, in which its scripts begin
-FOLDER/units/UNIT_ID/digest     of what was unpacked there, written last
+FOLDER/units/UNIT_ID/digest     the digest of the charm that is unpacked there, written last
 FOLDER/units/UNIT_ID/process    the name of the process that runs for the unit, if one does; see `script`
-FOLDER/units/UNIT_ID/state      what the charm's own file is held to, and `state.copy`; see `state.state_file`
+FOLDER/units/UNIT_ID/state      which event the charm's state file belongs to, and `state.copy`; see `state.state_file`
 FOLDER/storages/NAMESPACE/NAME  a storage instance, with a dash for the slash in its name
-FOLDER/storages.history         which log of events has the storages; see `sweep`
+FOLDER/storages.history         the id of the event log that the storages belong to; see `sweep`
 FOLDER/outcomes                 see `outcome`
 FOLDER/venvs                    Python environments of charms; see `dispatch.venv`
 FOLDER/servers                  names of the processes of fork servers; see `warm.server`
-FOLDER/tools, run/socket, lock  what programs call, and what keeps a second agent out
+FOLDER/tools, run/socket, lock  the tools that programs call, their socket, and the lock that keeps a second agent out
 
-Programs may run as another account. It gets through the folders above to a unit's charm and to storages, which are its
-own, and to nothing else.
+Programs may run as another account. That account owns the charms and the storages, and can pass through the folders
+above them; it has no access to anything else.
 """
 
 import os
@@ -30,12 +30,12 @@ from tinkwell.provisioner.unit.state.state_file import StateFile
 
 _STORAGES, _HISTORY = "storages", "history"
 _EXECUTABLE, _PLAIN = 0o755, 0o644
-# Whoever knows a name in such a folder gets to it, and nobody else lists it.
+# In a folder with `_PASSAGE`, other accounts can open entries whose names they know, but cannot list it.
 _PRIVATE, _PASSAGE = 0o700, 0o711
 
 
 class UnitFolder:
-    """The folder of one unit; it need not exist. `account` has the charm's files, None for the agent's own.
+    """The folder of one unit, which need not exist. `account` owns the charm's files, None for the agent's own account.
 
     All calls block, and raise `OSError`.
     """
@@ -46,25 +46,25 @@ class UnitFolder:
 
     @property
     def charm(self) -> Path:
-        """Where the charm's files are."""
+        """The folder of the charm's files."""
         return self.path / "charm"
 
     @property
     def record(self) -> Path:
-        """The file that names the process which runs for the unit."""
+        """The file that names the unit's running process."""
         return self.path / "process"
 
     @property
     def state(self) -> StateFile:
-        """The file in which the charm keeps its state, if it is one of ops."""
+        """The state file of a charm of ops."""
         return StateFile(self.path, self.charm)
 
     def has_charm(self, digest: str) -> bool:
-        """Say whether the charm with this digest is unpacked, and no other one."""
+        """Return whether the charm with this digest is unpacked."""
         return self.digest == digest
 
     def new_package(self) -> BinaryIO:
-        """Open a file for a package, which is gone when it is closed."""
+        """Open a file for a package; it has no name, and is gone when it is closed."""
         self._make()
         path = self._scrap()
         file = path.open("xb+")
@@ -72,7 +72,7 @@ class UnitFolder:
         return file
 
     def unpack(self, file: BinaryIO, digest: str) -> None:
-        """Put the charm of a package in the place of the one that is there. Raises `errors.CharmRefused`."""
+        """Replace the unit's charm by the one in a package. Raises `errors.CharmRefused`."""
         new, old = self._scrap(), self._scrap()
         try:
             new.mkdir(mode=_EXECUTABLE)
@@ -98,7 +98,7 @@ class UnitFolder:
             state_dir.write_file(self.path / _STORAGES, "".join(f"{a} {b}\n" for a, b in [*noted, (namespace, name)]))
 
     def storages(self) -> list[tuple[str, str]]:
-        """Return the storages that the unit has had, each by its namespace and its name."""
+        """Return the storages that the unit has or had, each by its namespace and its name."""
         try:
             lines = (self.path / _STORAGES).read_text("ascii").splitlines()
         except FileNotFoundError:
@@ -107,29 +107,29 @@ class UnitFolder:
 
     @property
     def history(self) -> str:
-        """Which log of events has the unit; empty where that is not known."""
+        """The id of the event log that the unit belongs to; empty if it is not known."""
         try:
             return (self.path / _HISTORY).read_text("ascii")
         except FileNotFoundError:
             return ""
 
     def note_history(self, history_id: str) -> None:
-        """Remember which log of events has the unit."""
+        """Remember the id of the event log that the unit belongs to."""
         self._make()
         state_dir.write_file(self.path / _HISTORY, history_id)
 
     def sweep(self) -> None:
-        """Remove what a dead agent has not finished."""
+        """Remove files that a dead agent has left half done."""
         for scrap in self.path.glob("*.scrap"):
             shutil.rmtree(scrap) if scrap.is_dir() else scrap.unlink()
 
     def remove(self) -> None:
-        """Remove all of the unit's files; its storages are none of them."""
+        """Remove all of the unit's files, but not its storages."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     @property
     def digest(self) -> str:
-        """The digest of the charm that is unpacked; empty for none."""
+        """The digest of the unpacked charm; empty if there is none."""
         try:
             return self._digest.read_text("ascii")
         except FileNotFoundError:
@@ -160,45 +160,45 @@ class Folders:
 
     @property
     def outcomes(self) -> Path:
-        """Where outcome files are."""
+        """The folder of outcomes."""
         return self.path / "outcomes"
 
     @property
     def tools(self) -> Path:
-        """Where scripts find tools."""
+        """The folder of the tools that programs call."""
         return self.path / "tools"
 
     @property
     def socket(self) -> Path:
-        """Where tools are answered."""
+        """The socket that tools connect to."""
         return self.path / "run/socket"
 
     @property
     def venvs(self) -> Path:
-        """Where Python environments of charms are."""
+        """The folder of the Python environments of charms."""
         return self.path / "venvs"
 
     @property
     def servers(self) -> Path:
-        """Where the names of fork servers are."""
+        """The folder with the process names of fork servers."""
         return self.path / "servers"
 
     @property
     def home(self) -> Path:
-        """The home folder of who runs programs."""
+        """The home folder of the account that programs run as."""
         return Path.home() if self.account is None else Path(pwd.getpwuid(self.account.uid).pw_dir)
 
     @property
     def lock(self) -> Path:
-        """What the agent that uses the folders holds."""
+        """The file that the agent locks."""
         return self.path / "lock"
 
     def unit(self, unit_id: str) -> UnitFolder:
-        """Return the folder of a unit; raises `ValueError` where its id is no UUID."""
+        """Return the folder of a unit; raises `ValueError` if its id is no UUID."""
         return UnitFolder(self._units / str(uuid.UUID(unit_id)), self.account)
 
     def unit_ids(self) -> list[str]:
-        """Return the ids of the units that have a folder. What else is there is left alone."""
+        """Return the ids of the units that have a folder; other entries are ignored."""
         return sorted(path.name for path in self._units.iterdir() if is_unit_id(path.name) and path.is_dir())
 
     def digests(self) -> set[str]:
@@ -206,13 +206,13 @@ class Folders:
         return {self.unit(each).digest for each in self.unit_ids()} - {""}
 
     def give(self, storage: Path) -> None:
-        """Give a new storage to who runs programs."""
+        """Make the account that programs run as the owner of a new storage."""
         if self.account is not None:
             storage.parent.chmod(_PASSAGE)
             self.account.give(storage)
 
     def storage(self, namespace: str, name: str) -> Path:
-        """Return the folder of a storage instance, such as `data/0`. Raises `state_dir.StateError` for no names."""
+        """Return the folder of a storage instance, such as `data/0`; raises `state_dir.StateError`."""
         instance = state_dir.checked(name.replace("/", "-"))
         return self.path / "storages" / state_dir.checked(namespace) / instance
 
@@ -223,19 +223,19 @@ class Folders:
 
     @property
     def history(self) -> str:
-        """Which log of events has the storages; empty where nothing says so."""
+        """The id of the event log that the storages belong to; empty if it is not known."""
         try:
             return self._history.read_text("ascii")
         except FileNotFoundError:
             return ""
 
     def note_history(self, history_id: str) -> None:
-        """Remember which log of events has the storages, unless there are some already, of whichever log."""
+        """Remember the id of the event log that the storages belong to, unless there are storages of a known log."""
         if not self.history or not self.storages():
             state_dir.write_file(self._history, history_id)
 
     def remove_storage(self, namespace: str, name: str) -> None:
-        """Remove the folder of a storage instance with all that is in it; there need not be one."""
+        """Remove the folder of a storage instance with its content, if it exists."""
         shutil.rmtree(self.storage(namespace, name), ignore_errors=True)
 
     @property
@@ -248,7 +248,7 @@ class Folders:
 
 
 def _unpack(file: BinaryIO, folder: Path) -> None:
-    """Write the files of a package, which names none outside of the folder, and see them on the disk."""
+    """Write the files of a package to a folder, and flush them to the disk. A package has no paths outside of it."""
     opened = package.open_package(file)
     for each in opened.files:
         path = folder / each.path
@@ -263,7 +263,7 @@ def _unpack(file: BinaryIO, folder: Path) -> None:
 
 
 def _give(folder: Path, account: Account) -> None:
-    """Give a folder that is not in its place yet to an account, with all that is in it."""
+    """Make an account the owner of a folder and its content. The account must not have access to it yet."""
     for path, _, files in os.walk(folder):
         for each in (path, *(f"{path}/{name}" for name in files)):
             os.chown(each, account.uid, account.gid, follow_symlinks=False)

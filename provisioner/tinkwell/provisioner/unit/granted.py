@@ -1,4 +1,4 @@
-"""A grant, held against the clock, and as the programs of a charm see it."""
+"""A grant of an event: the time that is left of it, and its translation for the programs of a charm."""
 
 import time
 import uuid
@@ -12,44 +12,44 @@ from tinkwell.provisioner.unit.attempt.attempt import Attempt
 from tinkwell.provisioner.unit.attempt.given import Given, Occasion, Relation, Status
 from tinkwell.provisioner.unit.folder import Folders
 
-# Who is told that it leads may rely on that for so long.
+# A program that is told that its unit leads may rely on that for this long.
 PROMISE_SECONDS = 30.0
-# What a name of a namespace is told as to charms that want an id.
+# The UUID namespace for the ids of models, which charms get in place of the names of namespaces.
 _MODELS = uuid.UUID("9a1f2c0e-6a0b-5c83-8f6e-3d0f0a7f6a11")
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """A grant, and when it was asked for by `now`."""
+    """A grant, and the time of `now` at which it was asked for."""
 
     grant: Grant
     asked_at: float
 
     @property
     def leads(self) -> bool:
-        """Whether the unit leads, and will for as long as programs may rely on."""
+        """Whether the unit leads, and will lead for `PROMISE_SECONDS` more."""
         leadership = self.grant.leadership
         return leadership.leads and leadership.remaining_seconds - (now() - self.asked_at) >= PROMISE_SECONDS
 
     @property
     def remaining_seconds(self) -> float:
-        """How long the attempt may go on: the server counts from when it granted it."""
+        """How long the attempt may go on; the server counts from the grant."""
         return max(0.0, self.grant.timeout_seconds - (now() - self.asked_at))
 
     def is_same(self, grant: Grant) -> bool:
-        """Whether another grant is for this very attempt."""
+        """Return whether another grant is for the same attempt."""
         return (grant.event.id, grant.event.attempt) == (self.grant.event.id, self.grant.event.attempt)
 
 
 def now() -> float:
-    """Return the time by a clock that goes on while the machine sleeps, as the server's does."""
+    """Return the time of a clock that goes on while the machine sleeps, as the server's clock does."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def given(grant: Grant, folders: Folders, address: str) -> Given:
-    """Say what programs may read; `address` is this machine's, for units of none.
+    """Return what programs may read. `address` is this machine's, for units without addresses.
 
-    Raises `state_dir.StateError` for names that name no folder of a storage.
+    Raises `state_dir.StateError` for invalid names of storages.
     """
     occasion = _occasion(grant)
     return Given(
@@ -59,7 +59,7 @@ def given(grant: Grant, folders: Folders, address: str) -> Given:
         occasion=occasion,
         config=grant.config,
         relations={each.number: _relation(each) for each in grant.relations},
-        # One that is about to be attached is there for its event.
+        # The event of an attachment sees the storage that is about to be attached.
         storages={
             name: str(folders.storage(grant.namespace, name))
             for name, is_attached in grant.storages.items()
@@ -76,7 +76,7 @@ def given(grant: Grant, folders: Folders, address: str) -> Given:
 
 
 async def enter(attempt: Attempt) -> None:
-    """Write into a bag what charms of Juju find there from the relation's beginning. Raises `Refused`."""
+    """Write the addresses into a new relation's bag that Juju writes there. Raises `Refused`."""
     own, occasion = attempt.given, attempt.given.occasion
     relation = own.relations.get(occasion.relation)
     if occasion.kind != EventKind.RELATION_CREATED or relation is None:
@@ -88,7 +88,7 @@ async def enter(attempt: Attempt) -> None:
 
 
 def effects(grant: Grant, attempt: Attempt) -> effect.Effects:
-    """Gather what an attempt has done."""
+    """Return the effects of an attempt."""
     bags = dict[tuple[int, Owner], dict[str, str | None]]()
     for edit in attempt.bag_edits:
         owner = Owner.UNIT if edit.owner == grant.unit else Owner.APPLICATION
@@ -143,7 +143,7 @@ def _relation(relation: GrantedRelation) -> Relation:
         endpoint=relation.endpoint,
         application=relation.application,
         is_peer=relation.peer,
-        # Siblings that the unit was told of are no members to programs: those are the other side.
+        # For programs, members are only units of the other side, and not siblings of this unit.
         members=tuple(unit for unit in relation.members if unit.startswith(application)),
         unit_bag=relation.own.data,
         application_bag=None if own is None else own.data,

@@ -1,4 +1,4 @@
-"""What all units of a machine share: the server, the lease, and the places where their files are."""
+"""The resources that all units of a machine share: the server, the lease, the folders and more."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What units share.
+    """The resources that units share.
 
-    `storages` gives the names of all storage instances that there are in a namespace, `history` the id of the log of
-    events, which is another one for another database, or after a restore. `address` is this machine's own. Without a
-    `pool` all events begin cold.
+    `storages` returns the names of all storage instances of a namespace. `history` returns the id of the event log,
+    which changes with another database and after a restore. `address` is this machine's own. Without a `pool`, each
+    event starts a new Python.
     """
 
     api: UnitApi
@@ -39,14 +39,14 @@ class Host:
     pool: Pool | None = None
 
     async def call(self, call: Callable[[int], Awaitable[T]], *, what: str) -> T:
-        """Call with the lease's token until the server answers; raises the `errors.Error` that is its answer."""
+        """Call with the lease's token until the server answers; raises the `errors.Error` that it answers."""
         return await retry.until_answered(lambda: self.lease.under(call), what=what)
 
     async def forget(self, folder: UnitFolder) -> None:
-        """End fork servers that have no charm any more, as the one of the unit whose folder has changed."""
+        """End fork servers whose charm no unit has, and that of the unit in `folder`, whose charm has changed."""
         if self.pool is not None:
             self.pool.retain(await asyncio.to_thread(self.folders.digests), changed=folder.charm)
 
     async def append_logs(self, unit_id: str, lines: Sequence[UnitLogLine]) -> None:
-        """Store lines of a unit's log; raises `errors.Error` where the server does not want them."""
+        """Store lines of a unit's log; raises `errors.Error` if the server refuses them."""
         await self.call(lambda token: self.api.append_logs(token, unit_id, lines), what="append lines of a unit")

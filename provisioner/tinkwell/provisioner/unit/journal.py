@@ -1,9 +1,9 @@
 """Sends the lines of an attempt to the server while its script runs.
 
-Lines that follow each other quickly go together, since each call is a transaction of the server: a charm of `ops` logs
-several lines in each event.
-Lines that wait are bounded: a script that says more than the server takes is held back by its own output. What is not
-sent a while after the script's end is left out, for the event is worth more than its lines.
+Lines that follow each other quickly are sent by one call, since each call is a transaction of the server, and a charm
+of `ops` logs several lines in each event.
+The number of waiting bytes is limited: a script that writes faster than the server takes lines blocks on its output.
+Lines that are not sent within `LAST_SECONDS` after the script's end are dropped, so that they do not delay the event.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING_BYTES = 1024 * 1024
 LAST_SECONDS = 10.0
-# For so long the first line that waits may wait for others.
+# How long the first waiting line waits for others.
 GATHER_SECONDS = 0.5
 _LEVELS = {"TRACE": "DEBUG", "CRITICAL": "ERROR"}
 
-# Takes lines, and returns when the server has them; raises `errors.Error` where it does not want them.
+# Sends lines, and returns when the server has them; raises `errors.Error` if the server refuses them.
 Send = Callable[[Sequence[UnitLogLine]], Awaitable[object]]
 
 
@@ -43,20 +43,20 @@ class Journal:
         self._is_over = False
 
     async def hear(self, level: str, text: str) -> None:
-        """Take a line that the script has written; beyond the most of an event they are dropped."""
+        """Take a line that the script has written; lines beyond the limit for an event are dropped."""
         if self._number == limit.LOG_LINES_PER_EVENT - 1:
-            await self._add("WARNING", "no more lines of this attempt are kept")
+            await self._add("WARNING", "this attempt has reached the limit of lines; the rest of its output is dropped")
         elif self._number < limit.LOG_LINES_PER_EVENT:
             await self._add(level, text)
 
     async def log(self, level: str, message: str) -> None:
-        """Take a line that the script logs; raises `Refused` beyond the most of an event."""
+        """Take a line that the script logs; raises `Refused` beyond the limit for an event."""
         if self._number >= limit.LOG_LINES_PER_EVENT - 1:
             raise Refused(f"one event may have {limit.LOG_LINES_PER_EVENT:,} lines of log")
         await self._add(_LEVELS.get(level, level), message)
 
     async def run(self) -> None:
-        """Send what comes, until `finish`."""
+        """Send lines, until `finish` is called and all are sent."""
         while True:
             async with self._changed:
                 await self._changed.wait_for(lambda: self._waiting or self._is_over)
@@ -68,10 +68,13 @@ class Journal:
             try:
                 await self._send(lines)
             except errors.Error as error:
-                logger.warning("lines of a unit are left out", extra={"lines": len(lines), "cause": str(error)})
+                logger.warning(
+                    "the server refused lines of a unit's output; they are dropped",
+                    extra={"lines": len(lines), "cause": str(error)},
+                )
 
     async def _gather(self) -> None:
-        """Wait for lines that follow those that wait, unless there are many, or no more come."""
+        """Wait a moment for more lines, unless there are many already or no more will come."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._gather_seconds):
                 await self._changed.wait_for(lambda: self._is_over or self._waiting_bytes > MAX_WAITING_BYTES // 2)
@@ -96,6 +99,6 @@ class Journal:
 
 
 def _short(text: str) -> str:
-    """Return a line that the server takes."""
+    """Return the text without NUL, cut to the server's limit."""
     content = text.replace("\0", "\ufffd").encode(errors="replace")
     return content[: limit.LOG_LINE_BYTES].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""Adds to what an attempt has done which notices its charm keeps, as the charm's file has them after it."""
+"""Adds the deferred notices of a charm to the effects of an attempt, as the charm's state file has them after it."""
 
 import dataclasses
 from pathlib import Path
@@ -9,14 +9,14 @@ from tinkwell.core.unit.effect import Effects, Notice
 from tinkwell.core.unit.kinds import EventKind
 from tinkwell.provisioner.unit.state import notice
 
-# ops itself refuses to defer these; what else a charm defers while it hears one is shown with its next event.
+# ops refuses to defer these events. Notices that a charm defers during one of them are reported with its next event.
 _NEVER_DEFERRED = (EventKind.STOP, EventKind.REMOVE, EventKind.SECRET_ROTATE, EventKind.SECRET_EXPIRED)
 
 
 def add_notices(done: Effects, grant: Grant, path: Path) -> Effects:
-    """Return the effects with the notices that are new, and those that are gone. Raises `notice.Unreadable`.
+    """Return the effects with the new notices and those that are gone. Raises `notice.Unreadable`.
 
-    A new one belongs to the event in whose dispatch it has appeared, and one of a task is seen at the next event.
+    A new notice belongs to the event during which it has appeared. Notices of a task are reported with the next event.
     """
     found = notice.read(path)
     known = {

@@ -1,11 +1,11 @@
-"""Runs one script of a charm, in a process group of its own, to its end or to its deadline.
+"""Runs one script of a charm, in its own process group, to its end or to its deadline.
 
-    start ──▶ the process waits ──▶ its name is written down ──▶ it becomes the script ──▶ exit, or a signal
+    start ──▶ the process waits ──▶ its name is written to the disk ──▶ it becomes the script ──▶ exit, or a signal
 
-The process does nothing before its name (see `identity`) is on the disk, and dies if the agent dies first. So an agent
-that begins finds whatever its predecessor has left running, and ends it before the event is given again.
-What a script that succeeds has left in the background lives on, as the charm's work. What one that fails has left in
-its process group ends with it.
+The process does nothing before its name (see `identity`) is on the disk, and it dies if the agent dies before that. So
+a new agent finds the process that its predecessor has left, and ends it before the event is given again.
+Background processes of a script that succeeds go on, since they are the charm's work. If a script fails, the processes
+that it has left in its process group are killed.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from tinkwell.provisioner.state_dir import state_dir
 
 # How long a script has after SIGTERM before it is killed.
 TERM_SECONDS = 10.0
-# What holds a script's output open after its end is not waited for.
+# How long the output is read after a script's end, since background processes may hold it open.
 OUTPUT_SECONDS = 1.0
 KILL_SECONDS = 10.0
 _CHUNK_BYTES = 64 * 1024
-# No character has more bytes than four.
+# A character has at most four bytes.
 _LINE_CHARACTERS = limit.LOG_LINE_BYTES // 4
 WAIT = 'read -r _ && exec "$0" "$@" </dev/null'
 
-# Hears a line, and from which stream it comes: STDOUT or STDERR.
+# Takes the stream, STDOUT or STDERR, and a line.
 Hear = Callable[[str, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a program has ended: with a code, or by a signal, 0 for none.
+    """How a program has ended: with an exit code, or by a signal; `signal` is 0 if there was none.
 
-    `is_late` where that was for its deadline, and `is_stopped` where somebody had asked for it.
+    `is_late`: it was ended at its deadline. `is_stopped`: it was ended because `stop` was set.
     """
 
     code: int = 0
@@ -53,14 +53,14 @@ class Ending:
 
     @property
     def is_success(self) -> bool:
-        """Whether it has done what it was to do."""
+        """Whether it has exited with code 0, in time and unstopped."""
         return self == Ending()
 
 
 class Started(Protocol):
-    """A process in a group of its own that waits to begin, with its outputs. Its number is its own until `reap`.
+    """A process in its own group that waits to begin, with its outputs. No other process gets its pid until `reap`.
 
-    `is_lost` is set when nobody will know how it ends.
+    `is_lost` is set if its exit code cannot be known.
     """
 
     pid: int
@@ -72,13 +72,13 @@ class Started(Protocol):
         """Let it become the script."""
 
     async def status(self) -> int | None:
-        """Return how it has ended, once it is dead: its code, or -signal; None where nobody knows."""
+        """Return how it has ended, once it is dead: its exit code, or -signal; None if that is not known."""
 
     async def reap(self) -> None:
-        """Let go of it, dead or not begun."""
+        """Close its pipes and reap it. It must be dead, or not have begun."""
 
 
-# Has a process for a script that need not be started for it; None where it must.
+# Forks a process for a script from a fork server; None if a new process must be started.
 Fork = Callable[["Script"], Awaitable[Started | None]]
 
 
@@ -86,8 +86,8 @@ Fork = Callable[["Script"], Awaitable[Started | None]]
 class Script:
     """A program of a charm to run: its arguments, environment and working folder.
 
-    `record` gets the name of its process. `account` is whom it runs as, None for the agent's own. Setting `stop` ends
-    it. `fork` is asked for a process first.
+    `record` is the file for the name of its process. `account` is the account that it runs as, None for the agent's
+    own. Setting `stop` ends it. `fork` is asked for a process first.
     """
 
     argv: Sequence[str]
@@ -98,15 +98,19 @@ class Script:
     account: Account | None = None
     stop: asyncio.Event | None = None
     fork: Fork | None = None
+    line_characters: int = _LINE_CHARACTERS
 
     async def run(self, hear: Hear) -> Ending:
-        """Run it to its end. Cancelling ends it as the deadline does. Raises `OSError` where it does not start."""
+        """Run it to its end. Cancelling ends it as the deadline does. Raises `OSError` if it does not start."""
         until = asyncio.get_running_loop().time() + self.timeout_seconds
         process = await self._started()
         try:
             await asyncio.to_thread(state_dir.write_file, self.record, process.name)
             async with asyncio.TaskGroup() as group:
-                readers = [group.create_task(read, name=f"output of {self.argv[0]}") for read in process.reads(hear)]
+                readers = [
+                    group.create_task(read, name=f"output of {self.argv[0]}")
+                    for read in process.reads(hear, self.line_characters)
+                ]
                 process.begin()
                 remaining_seconds = max(0.0, until - asyncio.get_running_loop().time())
                 if not (has_ended := await process.has_ended(remaining_seconds, self.stop)):
@@ -115,7 +119,7 @@ class Script:
                 for reader in readers:
                     reader.cancel()
         except BaseException:
-            # It must not go on behind the back of who does not wait for it any more.
+            # The process must not go on when nobody waits for it.
             await process.end()
             await process.reap()
             raise
@@ -126,11 +130,11 @@ class Script:
         return Ending(code=max(code, 0), signal=max(-code, 0), is_late=is_late, is_stopped=is_stopped)
 
     async def _started(self) -> "_Process":
-        """Return a process that waits to begin. Raises `OSError` where there is none."""
+        """Return a process that waits to begin. Raises `OSError` if none can be started."""
         if self.fork is not None and (forked := await self.fork(self)) is not None:
             try:
                 return _Process(forked)
-            except OSError:  # it is dead already, and so is who has forked it
+            except OSError:  # The process is dead already, and so is its fork server.
                 await forked.reap()
         return _Process(_Cold(self))
 
@@ -165,11 +169,11 @@ class _Cold:
             pipe.flush()
 
     async def status(self) -> int | None:
-        """Return how it has ended, which it must have."""
+        """Return how it has ended; it must be dead."""
         return _status(self.pid)
 
     async def reap(self) -> None:
-        """Let go of it."""
+        """Close its pipes and reap it."""
         for pipe in (self._gate, self.out, self.err):
             pipe.close()
         self._popen.wait()
@@ -187,24 +191,24 @@ class _Process:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody knows how it ends."""
+        """Whether its exit code cannot be known."""
         return self._started.is_lost.is_set()
 
-    def reads(self, hear: Hear) -> Iterator[Coroutine[None, None, None]]:
-        """Yield what hears each of its streams."""
+    def reads(self, hear: Hear, line_characters: int) -> Iterator[Coroutine[None, None, None]]:
+        """Yield a coroutine for each of its outputs, which reads it to the end."""
         for name, stream in (("STDOUT", self._started.out), ("STDERR", self._started.err)):
-            yield _read(stream, name, hear)
+            yield _read(stream, name, hear, line_characters)
 
     def begin(self) -> None:
         """Let it become the script."""
         self._started.begin()
 
     async def has_ended(self, seconds: float, stop: asyncio.Event | None = None) -> bool:
-        """Wait for its end for so long, or until `stop` is set or it is lost, and say whether it has come."""
+        """Wait until it ends, `seconds` have passed, `stop` is set or it is lost; return whether it has ended."""
         return await self._wait(seconds, self._started.is_lost, *([] if stop is None else [stop]))
 
     async def end(self) -> None:
-        """Ask it to end, and kill it where it does not, or is lost; waits for its death."""
+        """End it by SIGTERM, and kill it if it does not end in time or is lost; waits for its death."""
         if not self.is_lost:
             self._signal_group(signal.SIGTERM)
             await self._wait(TERM_SECONDS)
@@ -213,9 +217,9 @@ class _Process:
             await self._is_dead.wait()
 
     async def reap(self) -> int:
-        """Kill the group of one that has failed, and return how it has ended, which it must have.
+        """Return how it has ended, and kill its group if it has failed. It must be dead.
 
-        Of one that is lost nobody knows, so it is as if it was killed.
+        A lost process counts as killed.
         """
         asyncio.get_running_loop().remove_reader(self._handle)
         os.close(self._handle)
@@ -243,7 +247,7 @@ class _Process:
 
 
 def _status(pid: int) -> int | None:
-    """Return how a child has ended that is dead, which it remains: its code, or -signal."""
+    """Return how a dead child has ended, without reaping it: its exit code, or -signal."""
     ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     if ended is None:
         return None
@@ -251,9 +255,9 @@ def _status(pid: int) -> int | None:
 
 
 def end_former(record: Path) -> None:
-    """Kill the process that a dead agent has left, and what it has started; waits for its death, and forgets it.
+    """Kill the process that a dead agent has left, and all that it has started, and remove its record.
 
-    Raises `OSError` where it does not die.
+    Raises `OSError` if it does not die within `KILL_SECONDS`.
     """
     try:
         name = record.read_text("ascii")
@@ -269,8 +273,8 @@ def end_former(record: Path) -> None:
     record.unlink()
 
 
-async def _read(pipe: IO[bytes], name: str, hear: Hear) -> None:
-    """Hear lines until nobody writes any more; one that is too long comes in parts."""
+async def _read(pipe: IO[bytes], name: str, hear: Hear, line_characters: int) -> None:
+    """Read lines until all writers have closed the pipe; a line that is too long comes in parts."""
     stream, loop = asyncio.StreamReader(), asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -279,16 +283,16 @@ async def _read(pipe: IO[bytes], name: str, hear: Hear) -> None:
         while chunk := await stream.read(_CHUNK_BYTES):
             *lines, text = (text + decoder.decode(chunk)).split("\n")
             for line in lines:
-                for part in _parts(line):
+                for part in _parts(line, line_characters):
                     await hear(name, part)
-            while len(text) >= _LINE_CHARACTERS:
-                await hear(name, text[:_LINE_CHARACTERS])
-                text = text[_LINE_CHARACTERS:]
+            while len(text) >= line_characters:
+                await hear(name, text[:line_characters])
+                text = text[line_characters:]
         if text:
             await hear(name, text)
     finally:
         transport.close()
 
 
-def _parts(line: str) -> list[str]:
-    return [line[at : at + _LINE_CHARACTERS] for at in range(0, max(len(line), 1), _LINE_CHARACTERS)]
+def _parts(line: str, characters: int) -> list[str]:
+    return [line[at : at + characters] for at in range(0, max(len(line), 1), characters)]

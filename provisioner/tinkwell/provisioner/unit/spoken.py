@@ -1,11 +1,11 @@
-"""What the program of a task says on its outputs: it is part of the task's result."""
+"""Keeps the output of a task's program, which is a part of the task's result."""
 
 import json
 
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.unit import script
 
-# So much of each output is kept, the first of it: as many characters, and as many bytes as they have in JSON.
+# The beginning of each output is kept: at most this many characters, and this many bytes as JSON.
 MAX_CHARACTERS = 64 * 1024
 MAX_BYTES = 200 * 1024
 
@@ -18,14 +18,14 @@ class Spoken:
         self._left = dict.fromkeys(self._texts, MAX_CHARACTERS)
 
     async def hear(self, stream: str, line: str) -> None:
-        """Take a line; what is too much is dropped."""
+        """Take a line; characters beyond the limit are dropped."""
         kept = line.replace("\0", "\ufffd")[: self._left[stream]]
         if self._left[stream]:
             self._texts[stream].append(kept + "\n")
             self._left[stream] = max(0, self._left[stream] - len(kept) - 1)
 
     def result(self, values: JsonObject, ended: script.Ending) -> str:
-        """Return the result of a task as JSON: what its program has answered, said, and its exit code."""
+        """Return the result of a task as JSON: the values that its program has set, its output and its exit code."""
         said = {
             key: _first("".join(self._texts[stream])) for key, stream in (("stdout", "STDOUT"), ("stderr", "STDERR"))
         }

@@ -1,7 +1,7 @@
-"""Runs the events of one unit, one after the other, for as long as the unit is there.
+"""Runs the events of one unit, one after the other, until the unit is gone.
 
-wake, or time ──▶ outcome on the disk? commit it ──▶ ask what is next ──▶ run it ──▶ its end says what is next …
-                                                              └──▶ nothing: wait. Gone: end what runs, clear up
+woken, or time ──▶ outcome on the disk? commit it ──▶ ask what is next ──▶ run it ──▶ its end says what is next …
+                                                              └──▶ nothing: wait. Gone: end the process, clear up
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from tinkwell.provisioner.unit.host import Host
 
 logger = logging.getLogger(__name__)
 
-# How long a unit that was woken while its event runs is left alone before it is asked whether it is still there.
+# How long after a wake-up during an event the server is asked whether the unit still exists.
 LOOK_SECONDS = 1.0
 LONGEST_SECONDS = 30.0
 
 
 class Unit:
-    """One unit that this machine runs. `places` bounds how many are at work at once."""
+    """One unit that this machine runs. `places` limits how many units work at once."""
 
     def __init__(self, host: Host, unit_id: str, places: asyncio.Semaphore) -> None:
         self._host = host
@@ -31,17 +31,17 @@ class Unit:
         self._places = places
         self._woken = asyncio.Event()
         self._pause = backoff.Backoff(longest_seconds=LONGEST_SECONDS)
-        # Whether it was asked what is next while an event ran: that may have granted the event after it.
+        # Whether the server was asked what is next while an event ran: it may have granted the following event.
         self._has_looked = False
-        # The task that was begun last: granted again, it is not run again.
+        # The task that was begun last. If it is granted again, it is not run again.
         self._task = ""
 
     def wake(self) -> None:
-        """Have it look for what is due."""
+        """Have the unit ask what is due."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Work until the unit is gone. Raises an `errors.Error` that cannot be mended."""
+        """Work until the unit is gone. Raises an `errors.Error` that no retry can mend."""
         due_in_seconds: float | None = 0.0
         while True:
             with contextlib.suppress(TimeoutError):
@@ -56,41 +56,47 @@ class Unit:
             due_in_seconds = self._pause.next_seconds() if nothing is None else nothing.due_in_seconds
 
     async def _work(self) -> NoEvent | None:
-        """Run what is due until nothing is, and say why; None where that is not known, and to be asked again."""
+        """Run events until none is due, and return why; None if that failed and must be tried again."""
         try:
             following = await self._first()
             while isinstance(following, Granted):
                 following = await self._carry_out(following)
         except errors.IllegalTransition as error:
-            # It is another agent's, or not served before the stream begins. Who gets a unit is woken for it.
-            logger.debug("a unit is not to be had", extra={"unit": self._id, "cause": str(error)})
+            # Another agent runs the unit, or the stream has not begun yet. The stream wakes the unit if that changes.
+            logger.debug("the server does not give this agent the unit", extra={"unit": self._id, "cause": str(error)})
             return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=LONGEST_SECONDS)
         except errors.Error as error:
             if isinstance(error, retry.HOPELESS):
                 raise
-            logger.warning("a unit's events cannot be run", extra={"unit": self._id, "cause": str(error)})
+            logger.warning(
+                "the events of a unit cannot be run for now; it is tried again soon",
+                extra={"unit": self._id, "cause": str(error)},
+            )
             return None
         except OSError as error:
-            # A disk that is full, or files that a charm has spoiled, are no matter of the other units.
-            logger.warning("a unit's files cannot be used", extra={"unit": self._id, "cause": str(error)})
+            # A full disk, or files that a charm has spoiled, must not stop the other units.
+            logger.warning(
+                "the files of a unit cannot be used; its events are tried again soon",
+                extra={"unit": self._id, "cause": str(error)},
+            )
             return None
         self._pause.reset()
         return following
 
     async def _first(self) -> Granted | NoEvent:
-        """Send what a former attempt has come to, and ask what is next."""
+        """Commit the outcome of an earlier attempt, if there is one, and return what is next."""
         outcome = await ending.find(self._host, self._id)
         if outcome is not None:
             try:
                 return await ending.commit(self._host, outcome)
             except errors.Error as error:
-                # Whatever has become of that event, the next answer says how the unit is.
+                # Whatever has become of that event, the next answer says what the unit runs.
                 if isinstance(error, retry.HOPELESS):
                     raise
         return await ending.next_event(self._host, self._id)
 
     async def _carry_out(self, granted: Granted) -> Granted | NoEvent:
-        """Run an attempt, and end it where the unit is gone meanwhile. A commit that is refused leads to a new look."""
+        """Run an attempt, and end it if the unit is gone meanwhile. If its end is refused, ask what is next."""
         attempt = execution.Execution(self._host, granted)
         if (task := granted.grant.task) is not None:
             if task.id == self._task:
@@ -116,7 +122,7 @@ class Unit:
                 self._woken.set()
 
     async def _look(self, granted: Granted, attempt: execution.Execution) -> NoEvent:
-        """Return once the unit turns out to be gone, looking whenever it was woken."""
+        """Ask the server whenever the unit was woken; return when the unit is gone."""
         while True:
             await self._woken.wait()
             await asyncio.sleep(LOOK_SECONDS)
@@ -127,7 +133,7 @@ class Unit:
             except errors.Error as error:
                 if isinstance(error, retry.HOPELESS):
                     raise
-                continue  # the event's own end meets the same
+                continue  # The report of the event's end will meet the same error.
             match following:
                 case Granted() if granted.is_same(following.grant):
                     attempt.learn(following)
@@ -135,30 +141,32 @@ class Unit:
                     return following
 
     async def _clear(self) -> None:
-        """End what still runs of the unit, and remove its files, if they are of the unit that is gone.
+        """End the unit's process and remove its files, if they belong to the server's event log.
 
-        A database that was restored, or another server, does not know of a unit that may be there again tomorrow.
+        If the server has another event log, as after a restore of its database, the files stay: the server may only not
+        know the unit for now.
         """
         folder = self._host.folders.unit(self._id)
         try:
             await asyncio.to_thread(script.end_former, folder.record)
         except OSError as error:
             fields = {"unit": self._id, "cause": str(error)}
-            logger.warning("what runs of a unit that is gone cannot be ended", extra=fields)
+            logger.warning("a process of a unit that is gone cannot be ended; end it by hand", extra=fields)
         noted = await asyncio.to_thread(lambda: folder.history)
         if noted and noted != await retry.until_answered(self._host.history, what="ask which log of events this is"):
             logger.warning(
-                "files of a unit that is not known are left", extra={"unit": self._id, "folder": folder.path}
+                "the server does not know a unit, and has another event log than the unit's; the unit's files are kept",
+                extra={"unit": self._id, "folder": folder.path},
             )
             return
         await self._clear_storages(folder)
         await asyncio.to_thread(folder.remove)
         await self._host.forget(folder)
         await asyncio.to_thread(self._host.outcomes.drop, self._id)
-        logger.info("a unit is gone", extra={"unit": self._id})
+        logger.info("a unit is gone, and its files were removed", extra={"unit": self._id})
 
     async def _clear_storages(self, folder: UnitFolder) -> None:
-        """Remove the storages of the unit that have gone with it; those that were detached stay for other units."""
+        """Remove those storages of the unit that the server does not have; detached ones stay for other units."""
         for namespace, name in await asyncio.to_thread(folder.storages):
             try:
                 there = await retry.until_answered(
@@ -169,7 +177,9 @@ class Unit:
                 if isinstance(error, retry.HOPELESS):
                     raise
                 fields = {"storage": name, "namespace": namespace, "cause": str(error)}
-                logger.warning("a storage is left, though its unit is gone", extra=fields)
+                logger.warning(
+                    "the server failed to list storages; the storage of a unit that is gone is kept", extra=fields
+                )
                 continue
             if name not in there:
                 await asyncio.to_thread(self._host.folders.remove_storage, namespace, name)

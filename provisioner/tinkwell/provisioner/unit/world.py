@@ -1,4 +1,4 @@
-"""What is around an attempt: the server, which is asked and told while programs of a charm run."""
+"""The world of an attempt: answers the questions of a charm's programs from the server, and reports what they say."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,12 @@ from tinkwell.provisioner.unit.folder import UnitFolder
 from tinkwell.provisioner.unit.granted import Granted
 from tinkwell.provisioner.unit.host import Host
 
-# What a charm logs below that is for who mends the charm, and not for who has asked for a task.
+# Log levels that are for the charm's developers, and not for the user who has started a task.
 _QUIET = ("TRACE", "DEBUG")
 
 
 class Around:
-    """The world of one attempt. `learn` takes what the server says of the same attempt later on."""
+    """The world of one attempt. `learn` is called with each newer grant of the same attempt."""
 
     def __init__(self, host: Host, given: Granted, folder: UnitFolder, learn: Callable[[Granted], None]) -> None:
         self._host = host
@@ -32,15 +32,15 @@ class Around:
 
     @property
     def grant(self) -> Grant:
-        """What was granted."""
+        """The newest grant of the attempt."""
         return self._granted.grant
 
     def learn(self, given: Granted) -> None:
-        """Take what the server says of the same attempt later on: whether its unit still leads."""
+        """Take a newer grant of the same attempt: the unit may lead no more."""
         self._granted = given
 
     async def read_bag(self, relation: int, owner: str) -> Mapping[str, str]:
-        """Read a bag of others."""
+        """Read the bag of another unit or application. Raises `Refused`."""
         event_id = self.grant.event.id
         try:
             bag = await self._host.call(
@@ -53,7 +53,7 @@ class Around:
         return bag.data
 
     async def read_secret(self, secret: str, revision: int) -> Content:
-        """Read a revision of a secret."""
+        """Read a revision of a secret. Raises `Refused`."""
         event_id = self.grant.event.id
         try:
             found = await self._host.call(
@@ -69,42 +69,42 @@ class Around:
         return Content(revision=found.revision, values=found.content)
 
     async def is_leader(self) -> bool:
-        """Say whether the unit leads, asking the server once the last answer is too old."""
+        """Return whether the unit leads; ask the server if the last answer is too old. Raises `Refused`."""
         if self.grant.leadership.leads and not self._granted.leads:
             try:
                 following = await ending.next_event(self._host, self.grant.unit_id)
             except errors.Error as error:
-                raise Refused(f"it is not known who leads: {error}") from error
+                raise Refused(f"the server failed to tell whether the unit leads: {error}") from error
             if not isinstance(following, Granted) or not self._granted.is_same(following.grant):
                 return False
             self._learn(following)
         return self._granted.leads
 
     async def set_status(self, status: Status) -> None:
-        """Tell the unit's status."""
+        """Report the unit's status. Raises `Refused`."""
         await self._say(status=UnitStatus(name=status.name, message=status.message))
 
     async def set_application_status(self, status: Status) -> None:
-        """Tell the application's status."""
+        """Report the application's status. Raises `Refused`."""
         await self._say(application_status=UnitStatus(name=status.name, message=status.message))
 
     async def set_version(self, version: str) -> None:
-        """Tell the version of what the unit runs."""
+        """Report the version of the workload. Raises `Refused`."""
         await self._say(workload_version=version)
 
     async def log(self, level: str, message: str) -> None:
-        """Tell a line; of a task its own lines are told, for it belongs to no event."""
+        """Log a line. A task's line goes to the task's log, because it belongs to no event; debug lines are dropped."""
         if self.grant.task is None:
             await self.journal.log(level, message)
         elif level not in _QUIET:
             await self.journal.log("INFO", f"{level}: {message}")
 
     async def tell(self, message: str) -> None:
-        """Tell a line of a task's."""
+        """Add a line to the log of the task."""
         await self.journal.log("INFO", message)
 
     async def declared(self) -> Declared:
-        """Say what the charm in the unit's folder declares."""
+        """Return what the charm in the unit's folder declares. Raises `Refused`."""
         return await asyncio.to_thread(_declared, self._folder)
 
     async def _say(

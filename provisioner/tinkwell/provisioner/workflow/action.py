@@ -1,12 +1,12 @@
-"""An action of a workflow as the agent sees it: what is to be run, and what the server is told and answers.
+"""Translates an action of a workflow for the agent: builds the work to run, and reports its start and its end.
 
-A report is made under the lease, and repeated until the server answers. It may refuse:
+A report is made under the lease, and repeated until the server answers. The server may refuse a report:
 
-    RUNNING      nothing is started; where another workflow runs on a machine of this one, that is waited for
-    an end       the action is over (cancelled, say), and its run is not needed; or it is another's by now
+    RUNNING      nothing is started; if another workflow runs on a machine of this one, this workflow waits for it
+    an end       the action is over already (cancelled, for example), or another provisioner owns it now
 
-Where a refused end may have a hook, its run is left, and the next look decides. The states are in
-`docs/reference/states.md`.
+If the server refuses the end of an action that has a hook, the run is left, and the next look at the workflow decides
+about it. The states are in `docs/reference/states.md`.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tinkwell.provisioner.workflow import reporter, shared_document, workflow_fo
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE_CHARACTERS = 1000
-# Where a workflow's files are in a container.
+# The folder in a container where the workflow's files are mounted.
 WORKFLOW_DIR = "/workflow"
 
 _STARTED = Outcome(state=State.RUNNING, message="started", seconds=0.0)
@@ -37,7 +37,7 @@ _REFUSALS = (errors.NotFound, errors.IllegalTransition, errors.WrongWorker)
 
 
 def work_of(key: RunKey, action: Action, runtime: port.Runtime, files: workflow_folder.Files) -> Work:
-    """Describe an attempt at an action, or a hook of it, which differs from it by its command alone."""
+    """Build the work of an attempt at an action, or of its hook, which differs only in its command and environment."""
     commands = {hook.Hook.ON_FAILURE: action.on_failure, hook.Hook.ON_TIMEOUT: action.on_timeout}
     folder = files.workflow_dir(key.owner, action.worker_id)
     mount = port.Mount(source=str(folder), target=WORKFLOW_DIR, may_create=True)
@@ -55,7 +55,7 @@ def work_of(key: RunKey, action: Action, runtime: port.Runtime, files: workflow_
 
 
 def _own_environment(key: RunKey, action: Action, workflow_dir: str) -> Iterator[str]:
-    """Say who runs, and where its workflow's files are."""
+    """Yield the variables that tell a run its identity and the folder of its workflow's files."""
     if key.hook:
         yield f"TINKWELL_HOOK={key.hook}"
     yield f"WORKFLOW_DIR={workflow_dir}"
@@ -67,10 +67,11 @@ def _own_environment(key: RunKey, action: Action, workflow_dir: str) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class ActionReporter:
-    """Tells the server of one attempt at an action.
+    """Reports one attempt at an action to the server.
 
-    `document` is what the workflow's actions share. The start of `following` goes along with its end. Whoever is to
-    report that start waits for the answer to it, which is `ahead`, and reports it by itself where there is none.
+    `document` is the document that the workflow's actions share. `following` is the reporter of the next action: its
+    start is reported in the same call as the end of this attempt. The reporter of that next action waits in `ahead` for
+    the server's answer to its start, and reports the start itself if `ahead` ends without an answer.
     """
 
     api: reporter.Reporter
@@ -82,7 +83,7 @@ class ActionReporter:
     ahead: "asyncio.Future[Reported | None] | None" = None
 
     async def begin(self, *, adopts: bool) -> Permit | Refusal:
-        """Report RUNNING."""
+        """Report RUNNING, or wait for the answer if the reporter of the action before has reported it already."""
         known = None if self.ahead is None else await self.ahead
         answer = known or await self._answer(_ADOPTED if adopts else _STARTED)
         if isinstance(answer, errors.Error):
@@ -91,7 +92,10 @@ class ActionReporter:
         return Permit(answer.remaining_seconds)
 
     async def end(self, outcome: Outcome) -> Receipt:
-        """Report how the attempt ended. One that has succeeded hands on its data first, and has failed if it cannot."""
+        """Report how the attempt ended.
+
+        If it succeeded, its document is sent first; if the server does not take the document, FAILED is reported.
+        """
         try:
             if outcome.state is State.SUCCEEDED:
                 outcome = await self._hand_on(outcome)
@@ -106,16 +110,16 @@ class ActionReporter:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for the answer to this start, which goes along with an end."""
+        """Whether `begin` still needs the answer to a start that is reported together with an end."""
         return self.ahead is not None and not self.ahead.done()
 
     def hear(self, answer: Reported | None) -> None:
-        """Take the answer to the start that went along with an end, the first time; None for no answer."""
+        """Hand `begin` the server's answer to the start, None for no answer. Only the first call counts."""
         if self.ahead is not None and not self.ahead.done():
             self.ahead.set_result(answer)
 
     async def append(self, key: RunKey, lines: Sequence[output.OutputLine]) -> None:
-        """Store lines of the attempt's output, or of its hook's."""
+        """Store lines of the output of the attempt or of its hook."""
         sent = [
             LogLine(key.run, key.attempt, line.number, line.text, line.stream, is_open=line.is_open) for line in lines
         ]
@@ -123,7 +127,7 @@ class ActionReporter:
 
     async def _hand_on(self, outcome: Outcome) -> Outcome:
         async def is_ours() -> bool:
-            # Whoever has taken over the run has its data as well, which must not be overwritten.
+            # Another provisioner that has taken over the run sends the document itself; this one must not overwrite it.
             return not isinstance(await self._answer(_ADOPTED), errors.Error)
 
         try:
@@ -133,7 +137,7 @@ class ActionReporter:
         return replace(outcome, message=f"{outcome.message}; {remark}") if remark else outcome
 
     async def _answer(self, outcome: Outcome) -> Reported | errors.Error:
-        """Report until the server answers; returns a refusal, which says that the action is over, or not to begin."""
+        """Report until the server answers. Returns a refusal as an error: the action is over, or must not begin."""
 
         def call(token: int) -> Awaitable[Reported]:
             return retry.until_answered(lambda: self._report(outcome, token), what=f"report {outcome.state}")
@@ -141,12 +145,12 @@ class ActionReporter:
         try:
             return await self.lease.under(call)
         except _REFUSALS as error:
-            logger.info("a report was refused", extra=fields(self.key) | {"cause": str(error)})
+            logger.info("the server refused a report of an action", extra=fields(self.key) | {"cause": str(error)})
             return error
 
     async def _report(self, outcome: Outcome, token: int) -> Reported:
         report = self._told(outcome, token)
-        # Whoever was stopped while it waited would not run what the server lets it begin.
+        # If the next action was stopped while it waited, nobody would run it: its start must not be reported.
         if self.following is None or not self.following.is_awaited:
             return await self.api.report(report)
         reported, started = await self.api.report_both(report, self.following._told(_STARTED, token))
@@ -168,15 +172,15 @@ class ActionReporter:
 
 
 def receipt_of(action: Action, outcome: Outcome, answer: Reported | errors.Error) -> Receipt:
-    """Say what the answer to the report of an end means for the run."""
+    """Return what happens to the run after the server's answer to the report of its end."""
     if isinstance(answer, errors.LeaseLost):
         return Receipt(fate=Fate.TAKEN)
     if isinstance(answer, errors.Error):
         return Receipt(fate=Fate.NEEDED if action.on_failure or action.on_timeout else Fate.DISCARDED)
-    # An attempt that is followed by another one leaves its action PENDING, and has no hook.
+    # If another attempt will follow, the server answers PENDING, and no hook is due.
     ended = answer.state or outcome.state
     due = hook.due(ended, on_failure=action.on_failure, on_timeout=action.on_timeout)
     if not answer.revision:
-        # Of a repetition nobody knows how long ago the end was, and whether its hook is done: a look will tell.
+        # The server had this report before. Whether the hook is done already is not known here: the next look decides.
         return Receipt(fate=Fate.NEEDED if due else Fate.DISCARDED)
     return Receipt(fate=Fate.NEEDED if due else Fate.REMOVED, hook=due or "", has_succeeded=ended is State.SUCCEEDED)

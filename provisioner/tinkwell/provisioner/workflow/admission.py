@@ -1,4 +1,4 @@
-"""Which workflow may start, and which is to be looked at because of that: turns, kept true to what looks find out."""
+"""Decides which workflow may start on its machines, and keeps the queues of the machines up to date with each look."""
 
 from tinkwell.core.event.kinds import State
 from tinkwell.core.workflow import decide
@@ -6,22 +6,25 @@ from tinkwell.provisioner.queue import recent_set
 from tinkwell.provisioner.workflow import machine_queue, snapshot
 
 MAX_WAITING = 10_000
-# So many workflows are remembered as being over, while others wait for their machines; a forgotten one costs a look.
+# At most this many workflows are remembered as over. Forgetting one costs one look too early.
 MAX_OVER = 10_000
-# One that is over, and for which another one waits all the same, holds its machines until its owner has cleared up. No
-# event tells when that is, so it is looked at again after so long.
+# A workflow that is over still holds its machines until its owner has removed its runs. No event tells when that is
+# done, so a workflow for which others wait is looked at again after this time.
 RELEASE_SECONDS = 1.0
 
 
 class Admission:
-    """Lets workflows take their turns. Methods return what is to be looked at, each in so many seconds."""
+    """Lets workflows take turns on machines.
+
+    Methods that return a dictionary name the workflows to look at, each with the seconds until that look.
+    """
 
     def __init__(self) -> None:
         self._turns = machine_queue.Turns(MAX_WAITING)
         self._over = recent_set.RecentSet(MAX_OVER)
 
     def holders(self) -> list[str]:
-        """Return the workflows that hold machines."""
+        """Return the ids of the workflows that hold machines."""
         return self._turns.holders()
 
     def is_holder(self, workflow_id: str) -> bool:
@@ -29,11 +32,11 @@ class Admission:
         return self._turns.is_holder(workflow_id)
 
     def is_waiting(self, workflow_id: str) -> bool:
-        """Return whether a workflow waits for the end of another one; whoever may have ended is to be looked at."""
+        """Return whether a workflow waits for another one to end."""
         return self._turns.is_waiting(workflow_id)
 
     def admit(self, seen: snapshot.Seen, commands: list[decide.Command]) -> tuple[bool, dict[str, float]]:
-        """Take note of what was seen; False for a workflow that would start and must wait for another."""
+        """Record what a look has found. The bool is False if the workflow would start but must wait for another one."""
         last = commands[-1] if commands else None
         has_turn, woken = True, list[str]()
         match seen.view.state, last:
@@ -51,11 +54,11 @@ class Admission:
         return has_turn, self._in_time(woken)
 
     def refuse(self, workflow_id: str) -> dict[str, float]:
-        """Take note that the server did not let a workflow start."""
+        """Record that the server did not let a workflow start."""
         return self._in_time(self._turns.end(workflow_id))
 
     def release(self, workflow_id: str) -> None:
-        """Take note that a workflow that is over holds nothing here any more."""
+        """Record that a workflow that is over holds no machine."""
         self._over.discard(workflow_id)
 
     def _in_time(self, workflow_ids: list[str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Brings workflows to completion: looks at each that may need something, and obeys `core.decide`.
+"""Brings workflows to completion: looks at each workflow that may need something, and obeys `core.decide`.
 
 Theory of operation.
 
@@ -6,22 +6,22 @@ Theory of operation.
     list  ──┼─▶ dirty ids ─▶ lookers ─▶ decide(what the server says, what runs here) ─▶ runner ─▶ agent
     jobs  ──┘
 
-An event says only that its workflow is worth a look; what is to be done follows from the look alone. So events may be
-lost, doubled or late, and nothing is kept here that a restart would miss. Where events tell as much as a look would,
-they are one; see `event_snapshot`. All unfinished workflows are listed whenever
-a watch begins, and from time to time in case some other way of noticing has failed; `resync` says which of them are
-then looked at.
+A look asks the server for the workflow's state and decides what to do. An event only says that its workflow should be
+looked at. So events may be lost, doubled or late, and a restart loses nothing. If the events of a workflow's creation
+tell as much as a look would, they replace the call to the server; see `event_snapshot`. All unfinished workflows are
+listed whenever a watch begins, and also every `resync_seconds`, in case an event or a timer has failed; `resync` says
+which of the listed workflows are looked at.
 
-A workflow is looked at by one looker at a time, so its commands are given in order. While an action runs here, the
-progress of its workflow is its own, and no news. A look ends without waiting for what it began: jobs run beside it, see
-`runner`, at most `concurrency` of them; a workflow whose turn would be one more waits, by its id, until a job has
-ended. Adopted runs count but never wait, because they run already. A workflow that may not start because another one
-runs on its machine waits as well, until that one has ended; see `machine_queue`.
+A workflow is looked at by one looker at a time, so its commands are given in order. Events about the progress of an
+action that runs here lead to no look, because its job has caused them. A look ends without waiting for the jobs that it
+began: they run beside it, see `runner`, at most `concurrency` of them. If all places are taken, the workflow waits
+until a job has ended. Adopted runs count but never wait, because they run already. A workflow that may not start
+because another one runs on its machine waits until that one has ended; see `machine_queue`.
 
-Any number of provisioners may serve the same workers. What one of them runs it holds under its lease, see `lease`, and
-the others leave it alone until that is over. Then one that has the run at hand takes it over; where nobody does so in
-time, the server is asked to give it up for lost. A machine on which something was stopped without its own report is
-released when nothing is left there, be it by a successor.
+Any number of provisioners may serve the same workers. Each holds its runs under its lease, see `lease`, and the others
+leave these runs alone until that lease is over. Then a provisioner that finds the run on its machine takes it over; if
+none does so in time, the server is asked to end the run as lost. If a run was stopped without a report of its end, its
+machine is released once nothing of the workflow is left there, by this process or by its successor.
 """
 
 import asyncio
@@ -59,24 +59,24 @@ logger = logging.getLogger(__name__)
 
 LOOKERS = 8
 MAX_DIRTY = 1000
-# So many workflows are remembered as having no worker that is served here; a forgotten one costs a look.
+# At most this many workflows are remembered as having no worker that is served here. Forgetting one costs one look.
 MAX_FOREIGN = 10_000
 
 
 class WorkflowApi(reporter.ReportsApi, expiry.ExpiryApi, snapshot.LookApi, shared_document.DocumentApi, Protocol):
-    """What bringing workflows to completion needs of the server."""
+    """The calls to the server that the driver needs."""
 
     def unfinished(self) -> AsyncIterator[Unfinished]:
-        """Iterate over the ids of the workflows that are not finished, many at a time."""
+        """Yield the ids of all unfinished workflows, in pages."""
 
     def watch(
         self, *, now: bool, event_types: Collection[EventType], on_created: Callable[[object], None]
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
-        """Watch events of workflows and actions; calls back each time a connection is live."""
+        """Watch events of workflows and actions; `on_created` is called each time a connection is live."""
 
 
 class Driver:
-    """Does what the workflows of the workers it serves need, until it is cancelled. Their runs outlive it."""
+    """Runs the workflows of the workers in `serves`, until it is cancelled. Runs in progress outlive it."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Driver:
         )
 
     async def run(self) -> NoReturn:
-        """Work until cancelled, which leaves running what runs; raises an `errors.Error` that cannot be mended."""
+        """Work until cancelled; runs in progress go on. Raises an `errors.Error` that no retry can mend."""
         async with self._group as group:
             group.create_task(self._watch(), name="watch")
             group.create_task(self._expiry.run(), name="expiry")
@@ -136,20 +136,20 @@ class Driver:
         raise AssertionError("its tasks never end by themselves")
 
     def inherit(self, ids: Iterable[str]) -> None:
-        """Look at workflows that are held under the lease from its beginning, once it is known what is here."""
+        """Take over workflows that the lease holds from its beginning: list the runs here, then look at them."""
         self._roster.begun.update(ids)
         self._relist.set()
 
     def hear_of_lost(self, ids: Iterable[str]) -> None:
-        """Take over what a dead owner has left here, and see to it that the rest is given up for lost."""
+        """Look at workflows whose owner is dead: runs that are here are adopted, the others are ended as lost."""
         lost = list(ids)
         for workflow_id in lost:
             self._expiry.lose(workflow_id, after_seconds=self._keeper.grace_seconds)
         self._group.create_task(self._find_lost(lost), name="find lost")
 
     def lose(self) -> None:
-        """Stop what others may start anew, since the lease is over; the rest cannot be started twice, and goes on."""
-        self._runner.stop_repeatable("the lease is over, and another attempt may begin elsewhere")
+        """Stop the runs that have attempts left, as the lease is over and others may repeat them; the rest go on."""
+        self._runner.stop_repeatable("the lease of this provisioner is over, and another one may repeat the action")
 
     async def _find_lost(self, workflow_ids: list[str]) -> None:
         await self._roster.find()
@@ -158,7 +158,7 @@ class Driver:
                 await self._dirty.put(workflow_id)
 
     async def _watch(self) -> None:
-        """Mark the workflow of every event as dirty."""
+        """Have the workflow of each event looked at, if the event is news."""
         while True:
             try:
                 watch = self._api.watch(now=True, event_types=event_filter.WANTED, on_created=self._watch_is_live)
@@ -167,7 +167,10 @@ class Driver:
                         self._expiry.hear(event)
                         await self._hear(event)
             except errors.HistoryGone as error:
-                logger.warning("events were missed; all workflows are listed", extra={"cause": str(error)})
+                logger.warning(
+                    "the watch has missed events of workflows; all unfinished workflows are listed instead",
+                    extra={"cause": str(error)},
+                )
                 self._expiry.forget()
                 self._told.forget()
 
@@ -188,7 +191,7 @@ class Driver:
                 async with asyncio.timeout(self._resync_seconds):
                     await self._relist.wait()
             except TimeoutError:
-                logger.debug("workflows are listed to be sure")
+                logger.debug("unfinished workflows are listed, in case an event was lost")
             self._survey.begin(trusts=not self._relist.is_set())
             self._relist.clear()
             await self._roster.find()
@@ -207,7 +210,7 @@ class Driver:
                 if not self._survey.find(workflow_id):
                     await self._note(workflow_id)
             for workflow_id in some.pending_ids:
-                # Whose turn is still to come depends on another one alone.
+                # A workflow that waits for its turn is looked at when another workflow or job ends.
                 if not self._runner.is_waiting(workflow_id) and not self._admission.is_waiting(workflow_id):
                     await self._note(workflow_id)
 
@@ -220,7 +223,7 @@ class Driver:
         return bool(workflow_id) and (not is_foreign or self._admission.is_holder(workflow_id))
 
     async def _look_at_dirty(self) -> None:
-        await self._keeper.token()  # before that, everything would seem to be somebody else's
+        await self._keeper.token()  # Without a lease, every run would seem to belong to another provisioner.
         while True:
             workflow_id = await self._dirty.take()
             try:
@@ -228,18 +231,21 @@ class Driver:
             except errors.Error as error:
                 if isinstance(error, retry.HOPELESS):
                     raise
-                # One that the server fails on must not keep a looker; the next list leads back to it.
-                logger.warning("a workflow cannot be had", extra={"workflow": workflow_id, "cause": str(error)})
+                # Trying again here would keep the looker from all other workflows.
+                logger.warning(
+                    "the server failed to return a workflow; it is asked again when workflows are listed next",
+                    extra={"workflow": workflow_id, "cause": str(error)},
+                )
             await self._dirty.done(workflow_id)
             self._later.wake(dict.fromkeys(self._runner.take_waiting(), 0.0))
 
     async def _look_at(self, workflow_id: str) -> None:
-        """Find out what a workflow needs and see to it."""
+        """Find out what a workflow needs, and begin that."""
         self._survey.forget(workflow_id)
         seen = await self._see(workflow_id)
         view = seen.view
         if view.actions and not any(action.worker_id in self._serves for action in view.actions):
-            self._foreign.add(workflow_id)  # a workflow's actions never change, so this stays true
+            self._foreign.add(workflow_id)  # This stays true, because a workflow's actions never change.
         commands = decide.decide(
             view,
             serves=self._serves,
@@ -262,7 +268,7 @@ class Driver:
 
     async def _see(self, workflow_id: str) -> snapshot.Seen:
         known = self._told.take(workflow_id)
-        # How it began says nothing any more once something of it was begun here.
+        # A snapshot of the creation is out of date if an action of the workflow was begun here since.
         if known is not None and (known.view.state.is_final or workflow_id not in self._roster.begun):
             return known
         return await retry.until_answered(
@@ -274,7 +280,7 @@ class Driver:
         )
 
     def _obey(self, command: decide.Command, actions: dict[str, Action]) -> None:
-        """Begin what a command says. There is no await in here, so the jobs are still those that were decided upon."""
+        """Begin what a command says. It must not await, so that the jobs are still those that the decision is about."""
         match command:
             case decide.StartAction(key=key):
                 self._runner.start(key, actions)
@@ -299,7 +305,7 @@ class Driver:
             self._expiry.lose(workflow_id, after_seconds=self._keeper.grace_seconds)
 
     async def _release(self, workflow_id: str) -> None:
-        """Tell the server that nothing of a workflow is left here, if that is certain."""
+        """Tell the server that no run of a workflow is left here, if the runtime has said so."""
         if self._roster.is_known and await self._keeper.release(workflow_id):
             self._roster.begun.discard(workflow_id)
             self._admission.release(workflow_id)

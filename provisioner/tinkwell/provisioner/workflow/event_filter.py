@@ -1,12 +1,12 @@
-"""What an event says to a provisioner: which workflow is worth a look, and when that is no news."""
+"""Selects the events that a provisioner watches, and tells which workflow an event is about."""
 
 from tinkwell.client.watch.event import Event
 from tinkwell.core.event.kinds import EventType, ResourceType
 
-# What is asked for: all but that a workflow gets on, which the end of its action has told in the moment before.
+# The event types to watch. WORKFLOW_INPROGRESS is left out: the end of an action, just before it, tells the same.
 WANTED = tuple(kind for kind in EventType if kind is not EventType.WORKFLOW_INPROGRESS)
 
-# What tells nothing new about a workflow of which an action runs here: its job's reports have brought it about.
+# These events are no news if an action of the workflow runs here: the reports of its job have caused them.
 PROGRESS = frozenset(
     {
         EventType.WORKFLOW_STARTED,

@@ -1,9 +1,9 @@
 """Builds a workflow snapshot from events, which saves a GetWorkflowContext call.
 
 The server creates a workflow and its actions in one transaction. Their events come one after the other, the workflow's
-first, and together they equal a snapshot taken at the creation. Like any snapshot, it may be out of date
-when the driver uses it. The server then refuses the report that the driver makes, and the events of the newer changes
-make the driver look again. A workflow that has succeeded needs no call, since success is final.
+first, and together they equal a snapshot taken at the creation. Like any snapshot, it may be out of date when the
+driver uses it. The server then refuses the report that the driver makes, and the events of the newer changes make the
+driver look again. A workflow that has succeeded needs no call, since success is final.
 """
 
 from dataclasses import dataclass, field

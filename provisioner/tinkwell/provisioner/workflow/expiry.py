@@ -1,17 +1,17 @@
-"""Sees to it that deadlines end workflows, whoever should have done so: a worker may be dead, or may never have come.
+"""Asks the server to end workflows whose deadline has passed or whose owner is dead.
 
-The same question ends what is lost with its owner.
+The worker of an action enforces its deadline; this module is for workers that are dead or have never come.
 
-Theory of operation. The server ends a workflow, or an attempt that is then repeated, when it is asked and a deadline is
-past by the database's clock; else it answers how long that will take. So asking too early, twice, or from several
-provisioners does no harm, and all that is needed is to ask in time:
+Theory of operation. The question is an `ExpireWorkflow` call. If a deadline has passed by the database's clock, the
+server ends the workflow, or the attempt, which may then be repeated. If not, it answers how long that will take. So
+asking too early, twice, or from several provisioners does no harm, and this module only has to ask in time:
 
     started workflows and actions ──▶ when to ask ──▶ timer ──▶ ids due ──▶ askers ──▶ the server
     list of running workflows ─────▶   (by id)  ◀──────────── again in so many seconds
 
-What a start says of its limits tells when to ask first. A workflow that is found running, by a list, is asked about at
-once, and not again while the passing of time alone cannot end it. Events that were missed make everything unknown
-again.
+The event of a start names the limit, and so the time of the first question. A workflow that a list shows as running is
+asked about at once. If it has no deadline, it is remembered as such and not asked about again. After missed events all
+of this is forgotten.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 ASKERS = 4
 MAX_DUE = 1_000
-# Beyond so many, running workflows are found by a later list, once others have ended.
+# At most this many workflows are timed. Running workflows beyond that are found by a later list.
 MAX_WORKFLOWS = 100_000
-# So many workflows are remembered as having no deadline; a forgotten one costs a question.
+# At most this many workflows are remembered as having no deadline. Forgetting one costs one question.
 MAX_TIMELESS = 10_000
-# Never asks more often, whatever the server answers.
+# The shortest time between two questions about a workflow, whatever the server answers.
 SHORTEST_SECONDS = 0.05
-# A workflow that the server fails on is asked about again after so long.
+# The time until the next question about a workflow if the server failed to answer the last one.
 FAILED_SECONDS = 30.0
 
 _LIMITS = {
@@ -48,29 +48,29 @@ _LIMITS = {
 
 
 class ExpiryApi(Protocol):
-    """What is asked of the server."""
+    """The call to the server that this module needs."""
 
     async def expire(self, id: str, *, deadlines_only: bool) -> Expired:  # noqa: A002
-        """End a workflow if a deadline in it is past, or, unless that is ruled out, it is lost; raises `NotFound`."""
+        """End a workflow whose deadline has passed or, unless `deadlines_only`, which is lost; raises `NotFound`."""
 
 
 class Expiry:
-    """Asks about each running workflow when a deadline in it passes, until it is cancelled."""
+    """Asks about each running workflow when one of its deadlines passes."""
 
     def __init__(self, api: ExpiryApi) -> None:
         self._api = api
-        # When to ask about each workflow, by the loop's clock.
+        # Workflow id → time of the next question, by the loop's clock.
         self._ask_at: dict[str, float] = {}
-        # The same, soonest first, with what was moved or has ended since.
+        # A heap of the same, soonest first. It may also hold times that were replaced in `_ask_at` or removed from it.
         self._order: list[tuple[float, str]] = []
-        # Of these it is to be asked whether they are lost, from when on, by the same clock.
+        # Workflow id → time from which a question may end the workflow as lost, by the loop's clock.
         self._lost: dict[str, float] = {}
         self._timeless: OrderedDict[str, None] = OrderedDict()
         self._is_sooner = asyncio.Event()
         self._due = work_queue.DirtySet(MAX_DUE)
 
     def hear(self, event: Event) -> None:
-        """Take note of an event of a workflow or an action."""
+        """Schedule a question at a start that names a limit, and forget a workflow that has ended."""
         workflow_id = event.parent_id if event.resource_type is ResourceType.ACTION else event.resource_id
         if event.event_type in _LIMITS:
             if limit := _seconds(event):
@@ -81,25 +81,25 @@ class Expiry:
             self._lost.pop(workflow_id, None)
 
     def find(self, workflow_id: str) -> None:
-        """Take note of a workflow that runs; what is known of it already stays."""
+        """Ask now about a running workflow that was not known here."""
         if workflow_id not in self._ask_at and workflow_id not in self._timeless:
             self._schedule(workflow_id, after_seconds=0.0)
 
     def lose(self, workflow_id: str, *, after_seconds: float) -> None:
-        """Take note of a workflow whose owner is dead; after so long it is given up, if nobody has taken it over."""
+        """Have a workflow whose owner is dead ended as lost after `after_seconds`, if nobody takes it over before."""
         if workflow_id in self._lost or len(self._lost) < MAX_WORKFLOWS:
             self._lost.setdefault(workflow_id, asyncio.get_running_loop().time() + after_seconds)
             self._schedule(workflow_id, after_seconds=after_seconds)
 
     def forget(self) -> None:
-        """Know nothing any more, because events were missed; a list is to follow."""
+        """Forget all workflows, because events were missed; the list that follows finds them again."""
         self._ask_at.clear()
         self._order.clear()
         self._timeless.clear()
         self._lost.clear()
 
     async def run(self) -> NoReturn:
-        """Ask in time; raises an `errors.Error` that cannot be mended."""
+        """Ask in time until cancelled; raises an `errors.Error` that no retry can mend."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._wait_for_due(), name="deadlines")
             for number in range(ASKERS):
@@ -107,7 +107,10 @@ class Expiry:
         raise AssertionError("its tasks never end by themselves")
 
     def _schedule(self, workflow_id: str, *, after_seconds: float) -> None:
-        """Ask after so long, or sooner if that was known before: a workflow's limit holds beside its action's."""
+        """Ask after `after_seconds`, or at the time that is already set if that is sooner.
+
+        A workflow and its running action have a limit each; the one that ends sooner counts.
+        """
         known = self._ask_at.get(workflow_id)
         at = asyncio.get_running_loop().time() + after_seconds
         if (known is None and len(self._ask_at) >= MAX_WORKFLOWS) or (known is not None and known <= at):
@@ -163,13 +166,19 @@ class Expiry:
         except errors.Error as error:
             if isinstance(error, retry.HOPELESS):
                 raise
-            logger.warning("a deadline cannot be checked", extra={"workflow": workflow_id, "cause": str(error)})
+            logger.warning(
+                "the server failed to check the deadlines of a workflow; it is asked again later",
+                extra={"workflow": workflow_id, "cause": str(error)},
+            )
             self._schedule(workflow_id, after_seconds=FAILED_SECONDS)
             return
         if expired.revision:
-            logger.info("a deadline, or the death of an owner, has changed a workflow", extra={"workflow": workflow_id})
+            logger.info(
+                "the server ended a workflow or an attempt: its deadline had passed, or its owner was dead",
+                extra={"workflow": workflow_id},
+            )
         if expired.remaining_seconds is not None:
-            # It goes on, where the attempt that was ended is repeated.
+            # The workflow has another deadline, also where the server has just ended an attempt that is repeated.
             self._schedule(workflow_id, after_seconds=max(expired.remaining_seconds, SHORTEST_SECONDS))
         elif not expired.revision and workflow_id not in self._ask_at:
             self._remember_timeless(workflow_id)
@@ -187,6 +196,6 @@ _ENDS = frozenset(
 
 
 def _seconds(event: Event) -> float:
-    """Return the limit that a start names; 0 where there is none."""
+    """Return the limit that the event of a start names, 0 if it names none."""
     limit = event.data.get(_LIMITS[event.event_type], 0)
     return float(limit) if isinstance(limit, int) else 0.0

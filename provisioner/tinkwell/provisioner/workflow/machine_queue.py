@@ -1,16 +1,16 @@
-"""Whose turn it is on each machine: workflows that wait because another one runs there, oldest first.
+"""The queue of each machine: workflows that wait because another workflow runs on that machine, oldest first.
 
-Theory of operation. The server lets a machine run one workflow at a time and refuses the others; it alone decides. What
-is kept here says when to look at which of the refused again, and in which order.
+Theory of operation. The server lets a machine run one workflow at a time and refuses the others; the server alone
+decides. These queues tell when a refused workflow is looked at again, and in which order.
 
-    it must wait ──▶ behind the holder ──▶ the holder has ended: the oldest is the holder ──▶ it is looked at
-         ▲                                                                                        │        │
-         └───────────── another machine of it is busy, so it lets this one go ◀───────────────────┘        ▼
-                                                                                                       it starts
+    it must wait ──▶ behind the holder ──▶ the holder ends: the oldest becomes holder ──▶ it is looked at
+         ▲                                                                                    │       │
+         └───────────── another machine of it is busy, so it lets this one go ◀───────────────┘       ▼
+                                                                                                  it starts
 
-The holder of a machine is the workflow that runs on it, or that is about to start. Whatever waits for a machine waits
-behind a holder, and whoever uses this looks at each holder from time to time, so that no end goes unnoticed. A holder
-whose turn has only come gives way to an older one, so that the oldest of several that share machines always gets on.
+The holder of a machine is the workflow that runs on it, or that is about to start there. A workflow always waits behind
+a holder. The driver looks at each holder from time to time, so an end is noticed even if its event is lost. A holder
+that has not started gives way to an older workflow, so the oldest of several that share machines always gets on.
 """
 
 import bisect
@@ -34,23 +34,23 @@ class _Machine:
 
 
 class Turns:
-    """The machines that are held, and who waits for them.
+    """The machines that are held, and the workflows that wait for them.
 
-    Each waits for one machine at a time. Beyond `limit` nobody is remembered; who was not is found by a later list.
-    Methods return ids of workflows that are to be looked at now.
+    Each workflow waits for one machine at a time. At most `limit` waiting workflows are remembered; a later list finds
+    the others. Methods that change the queues return the ids of the workflows to look at now.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._machines: dict[str, _Machine] = {}
         self._held: dict[str, set[str]] = {}
-        # Holders whose turn has come, and which have not begun.
+        # Holders that have not started yet, since their turn has only just come.
         self._called: dict[str, Waiter] = {}
-        # Where each workflow that waits does so.
+        # Waiting workflow → the machine that it waits for, and its entry there.
         self._places: dict[str, tuple[str, Waiter]] = {}
 
     def holders(self) -> list[str]:
-        """Return the workflows that hold machines."""
+        """Return the ids of the workflows that hold machines."""
         return list(self._held)
 
     def is_holder(self, workflow_id: str) -> bool:
@@ -74,9 +74,9 @@ class Turns:
         return True, []
 
     def wait(self, waiter: Waiter, *, machine: str, holder: str) -> list[str]:
-        """Let a workflow, which holds nothing from now on, wait for a machine until its holder has ended."""
+        """Let a workflow give up its machines and wait for `machine` until `holder` has ended."""
         woken = self.end(waiter.id)
-        # It may have ended before this was known; a look will tell.
+        # A holder that was not known here may have ended already, unheard: the driver must look at it.
         is_news = holder not in self._held
         self._hold(machine, holder)
         if len(self._places) < self._limit:
@@ -85,7 +85,7 @@ class Turns:
         return [*woken, holder] if is_news else woken
 
     def end(self, workflow_id: str) -> list[str]:
-        """Note that a workflow holds nothing and waits for nothing; the oldest who waits for its machines is next."""
+        """Remove a workflow from all queues; the oldest workflow that waits for each of its machines is next there."""
         self._leave(workflow_id)
         self._called.pop(workflow_id, None)
         woken = []

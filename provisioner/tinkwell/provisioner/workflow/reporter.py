@@ -1,14 +1,12 @@
-"""The way of reports to the server: those that come while others are on their way go together, by one call.
+"""Sends reports to the server. Reports that come while another call is on its way are sent together by the next one.
 
-    report ──▶ waiting ──▶ sender takes what waits ──▶ one call ──▶ each has its own answer, or its own error
+    report ──▶ waiting ──▶ a sender takes all that wait ──▶ one call ──▶ each report has its own answer or error
 
-So a report that comes by itself is sent at once, and many cost few calls. An end without success is a call of its own,
-since it may take the server longer than it lets reports of one call wait for each other: what recovers the workflow
-comes of it, too. What fails as a whole, for a reason that may lie in one report alone, is sent one by one. The number
-of those that wait is that of the jobs.
+So a single report is sent at once, and many reports cost few calls. The end of an action that has not succeeded is sent
+alone: it takes the server longer, because the server also decides how the workflow recovers. If a whole call fails, and
+one of its reports may be the cause, its reports are sent one by one. No more reports can wait than there are jobs.
 
-Who is told to stop still reports the ends that are at hand, when the senders have stopped already: then, and where
-there are none, each report is a call of its own.
+During shutdown the senders stop first, and jobs still report. From then on each report is a call of its own.
 """
 
 import asyncio
@@ -20,16 +18,15 @@ from tinkwell.client import errors
 from tinkwell.client.workflow.model import LogLine, Report, Reported
 from tinkwell.core.event.kinds import State
 
-# The server takes no more in one call.
+# The server's limit for one call.
 MAX_REPORTS = 100
-# A call whose reports the server keeps waiting holds up no more than what it carries. What comes by several calls while
-# the server writes, it writes together.
+# With several senders, a slow call holds up only its own reports.
 SENDERS = 4
 _TOGETHER = (State.RUNNING, State.SUCCEEDED)
 
 
 class ReportsApi(Protocol):
-    """What sending reports needs of the server; `append_logs` is handed on."""
+    """The calls to the server that this module needs."""
 
     async def report(
         self,
@@ -44,53 +41,54 @@ class ReportsApi(Protocol):
         exit_code: int | None,
         lease_token: int,
     ) -> Reported:
-        """Move an action on; a repetition changes nothing."""
+        """Report a state of an action; a repeated report changes nothing."""
 
     async def report_together(self, reports: Sequence[Report]) -> Sequence[Reported | errors.Error]:
-        """Make several reports by one call; each comes to what `report` returns or raises for it alone."""
+        """Make several reports by one call; the results are in order, what `report` would return or raise for each."""
 
     async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
-        """Store lines; those that are there already are left as they are."""
+        """Store lines of output; lines that are stored already stay as they are."""
 
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Waiting:
-    """A report that is to be sent, and what it comes to; None means that it is to be sent alone."""
+    """A report that is to be sent, and its answer; the answer None means that it must be sent alone."""
 
     report: Report
     outcome: "asyncio.Future[Reported | errors.Error | None]"
 
 
 class Reporter:
-    """Stands between those who report and the server."""
+    """Sends reports, several by one call where it can."""
 
     def __init__(self, api: ReportsApi) -> None:
         self._api = api
-        # What is to go by one call stands together.
+        # Reports of one tuple must be sent by the same call.
         self._waiting: list[tuple[_Waiting, ...]] = []
         self._has_come = asyncio.Event()
-        # Held by the one sender that waits: what comes wakes no others.
+        # Held by the one sender that waits for reports, so that a report wakes only one sender.
         self._turn = asyncio.Lock()
         self._senders = 0
 
     async def run(self) -> NoReturn:
-        """Send what comes, until cancelled."""
+        """Send reports until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(SENDERS):
                 group.create_task(self._send_again_and_again(), name=f"report sender {number}")
         raise AssertionError("its tasks never end by themselves")
 
     async def report(self, report: Report) -> Reported:
-        """Move an action on; a repetition changes nothing. Raises what the server answers."""
+        """Report a state of an action; a repeated report changes nothing. Raises the error that the server answers."""
         (outcome,) = await self._outcomes(report)
         if isinstance(outcome, errors.Error):
             raise outcome
         return outcome or await self._report(report)
 
     async def report_both(self, end: Report, start: Report) -> tuple[Reported, Reported | None]:
-        """Report the end of an action and with it the start of the next one, so that the server hears of both at once.
+        """Report the end of an action and the start of the next one by the same call.
 
-        Raises what the server answers to the end. None for a start that it did not take, or has not heard of.
+        Raises the error that the server answers to the end. The answer to the start is None if the server refused it
+        or was not told of it.
         """
         ended, started = await self._outcomes(end, start)
         if isinstance(ended, errors.Error):
@@ -98,11 +96,11 @@ class Reporter:
         return ended or await self._report(end), None if isinstance(started, errors.Error) else started
 
     async def append_logs(self, workflow_id: str, lines: Iterable[LogLine]) -> int:
-        """Store lines; those that are there already are left as they are."""
+        """Store lines of output; lines that are stored already stay as they are."""
         return await self._api.append_logs(workflow_id, lines)
 
     async def _outcomes(self, *reports: Report) -> Sequence[Reported | errors.Error | None]:
-        """Have reports sent by one call; None for what must go alone."""
+        """Have reports sent by one call; the result is None for a report that the caller must send alone."""
         if not self._senders or reports[0].state not in _TOGETHER:
             return [None] * len(reports)
         loop = asyncio.get_running_loop()
@@ -117,7 +115,7 @@ class Reporter:
             while True:
                 async with self._turn:
                     await self._has_come.wait()
-                    await asyncio.sleep(0)  # what comes in the same moment goes along
+                    await asyncio.sleep(0)  # Let other tasks that are ready add their reports to this call.
                     batch = self._take()
                 await self._send(batch)
         finally:
@@ -137,7 +135,7 @@ class Reporter:
         return taken
 
     async def _send(self, batch: Sequence[_Waiting]) -> None:
-        """Send reports, and tell those who wait what they come to."""
+        """Send reports by one call, and hand each its answer."""
         outcomes: Sequence[Reported | errors.Error] = ()
         try:
             if len(batch) > 1:
@@ -165,7 +163,7 @@ class Reporter:
 
 
 def _settle(batch: Sequence[_Waiting], outcomes: Mapping[int, Reported | errors.Error]) -> None:
-    """Tell those who still wait what their reports come to; without an outcome they are sent alone."""
+    """Hand each report that still waits its answer, None (it is then sent alone) if `outcomes` has none for it."""
     for place, waiting in enumerate(batch):
         if not waiting.outcome.done():
             waiting.outcome.set_result(outcomes.get(place))

@@ -1,4 +1,4 @@
-"""The runs that are here, and who sees to them."""
+"""The runs of workflows on this machine, and whether this provisioner, another one or nobody watches each of them."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 
 class Runs(Generic[V]):
-    """Runs by their workflows: so many may be here that nobody should look through all of them for one's."""
+    """A mapping from run keys to values, grouped by workflow, so that the runs of one workflow are found quickly."""
 
     def __init__(self, runs: Iterable[tuple[RunKey, V]] = ()) -> None:
         self._of: dict[str, dict[RunKey, V]] = {}
@@ -39,15 +39,15 @@ class Runs(Generic[V]):
         runs[key] = value
 
     def get(self, key: RunKey) -> V | None:
-        """Return what is known of a run; None where it is not here."""
+        """Return the value of a run, None if it is not in the mapping."""
         return self.of(key.owner).get(key)
 
     def values(self) -> Iterator[V]:
-        """Return what is known of all runs."""
+        """Yield the values of all runs."""
         return (value for runs in self._of.values() for value in runs.values())
 
     def discard(self, key: RunKey) -> None:
-        """Remove a run, which need not be here."""
+        """Remove a run, if it is in the mapping."""
         if key in self:
             runs = self._of[key.owner]
             del runs[key]
@@ -56,31 +56,31 @@ class Runs(Generic[V]):
                 del self._of[key.owner]
 
     def of(self, workflow_id: str) -> Mapping[RunKey, V]:
-        """Return the runs of a workflow."""
+        """Return the runs of a workflow with their values."""
         return self._of.get(workflow_id, {})
 
 
 class Roster:
-    """The runs of a runtime: jobs of this provisioner, what others watch, and what nobody sees to.
+    """The runs of a runtime: jobs of this provisioner, runs of others that claim them, and runs that nobody watches.
 
-    What was found in the runtime is as old as the last `find`; jobs are of this moment.
+    Jobs are always current. The other runs are as the last `find` saw them, with what jobs have changed since.
     """
 
     def __init__(self, runtime: port.Runtime, claims: run_claim.Claims) -> None:
         self._runtime = runtime
         self._claims = claims
         self.jobs: Runs[Job] = Runs()
-        # Jobs that need no place any more: their actions have succeeded, or their runs are being cleared up.
+        # Jobs that do not count against `concurrency`: their actions have succeeded, or their runs are being removed.
         self.placeless: set[RunKey] = set()
-        # Workflows of which something was begun here, or by a predecessor; each only until it is looked at after that.
+        # Workflows of which this process or its predecessor began a run, until a look finds nothing of it left.
         self.begun: set[str] = set()
-        # Nothing can be said to be gone before the runtime has once said what it has.
+        # Whether `find` has once succeeded. Before that, no run can be said to be gone.
         self.is_known = False
         self._held: Runs[None] = Runs()
         self._claimed: frozenset[RunKey] = frozenset()
 
     async def find(self) -> None:
-        """Find the runs that are here, watched or not: such as those of a dead predecessor."""
+        """Ask the runtime and the state directory which runs are here, such as those of a dead predecessor."""
         try:
             held = await self._runtime.held(RunKind.WORKFLOW)
             await asyncio.to_thread(self._claims.keep_only, RunKind.WORKFLOW, _Needed(self.jobs, held))
@@ -88,12 +88,18 @@ class Roster:
             self._held = Runs((key, None) for key in held)
             self.is_known = True
         except port.RunError as error:
-            logger.warning("the runtime does not say what it runs", extra={"cause": str(error)})
+            logger.warning(
+                "the runtime failed to list its runs; runs that nobody watches stay for now",
+                extra={"cause": str(error)},
+            )
         except OSError as error:
-            logger.warning("the state directory does not say who runs what", extra={"cause": str(error)})
+            logger.warning(
+                "the claims of runs in the state directory cannot be read; runs that nobody watches stay for now",
+                extra={"cause": str(error)},
+            )
 
     def begin(self, job: Job) -> None:
-        """Take note of a job that begins."""
+        """Record a job that begins."""
         self.jobs[job.key] = job
         if job.state is RunState.CLEARING:
             self.placeless.add(job.key)
@@ -101,7 +107,7 @@ class Roster:
             self.begun.add(job.key.owner)
 
     def end(self, job: Job) -> None:
-        """Take note of a job that is over, and of what it has left; after a fault in it the next `find` tells that."""
+        """Record the end of a job, and whether its run is still here; if the job has crashed, the next `find` tells."""
         self.jobs.discard(job.key)
         self.placeless.discard(job.key)
         if job.state in (RunState.LEFT, RunState.STUCK):
@@ -110,21 +116,24 @@ class Roster:
             self._let_go(job.key)
 
     def note(self, key: RunKey) -> None:
-        """Take note that a run is still here."""
+        """Record that a run is still here."""
         self._held[key] = None
 
     def _let_go(self, key: RunKey) -> None:
-        """Take note that a run is not here any more, or somebody else's."""
+        """Record that a run is not here, or belongs to another provisioner."""
         self._held.discard(key)
         self._held.discard(key.main)
         try:
             self._claims.drop(key.main)
         except OSError as error:
-            logger.warning("a claim cannot be dropped", extra={"action": key.run, "cause": str(error)})
+            logger.warning(
+                "the claim of a run that is over cannot be removed from the state directory; it is tried again later",
+                extra={"action": key.run, "cause": str(error)},
+            )
 
     @property
     def busy(self) -> int:
-        """How many jobs there are whose actions may still run."""
+        """The number of jobs that count against `concurrency`."""
         return len(self.jobs) - len(self.placeless)
 
     def running(self, workflow_id: str) -> frozenset[RunKey]:
@@ -132,27 +141,27 @@ class Roster:
         return frozenset(key for key, job in self.jobs.of(workflow_id).items() if job.state.is_watched)
 
     def leftover(self, workflow_id: str) -> frozenset[RunKey]:
-        """Return the runs of a workflow that are here and that nobody sees to."""
+        """Return the runs of a workflow that are here and that nobody watches."""
         found = self._held.of(workflow_id).keys() - self.jobs.of(workflow_id).keys()
         return frozenset(key for key in found if key.main not in self._claimed)
 
     def others(self, workflow_id: str) -> frozenset[RunKey]:
-        """Return its runs that are here, or may be, and are left alone: they are others', or on their way out."""
+        """Return the runs that are left alone: other provisioners claim them, or a job is removing them."""
         claimed = {key for key in self._held.of(workflow_id) if key.main in self._claimed}
         return frozenset((claimed | self.jobs.of(workflow_id).keys()) - self.running(workflow_id))
 
     @property
     def workflow_ids(self) -> frozenset[str]:
-        """The workflows of all runs that are here and not others'."""
+        """The workflows of all runs that are here and that no other provisioner claims."""
         return frozenset(key.owner for key in {*self._held, *self.jobs} - self._claimed)
 
     def has(self, workflow_id: str) -> bool:
-        """Say whether a run of a workflow is here, or may be."""
+        """Return whether a run of a workflow is here, or may be."""
         return bool(self.jobs.of(workflow_id) or self._held.of(workflow_id))
 
 
 class _Needed(Container[RunKey]):
-    """The attempts whose claims are needed: jobs that begin while this is asked are among them."""
+    """The attempts whose claims are kept. It reads `jobs` at each question, so it has jobs that begin meanwhile."""
 
     def __init__(self, jobs: Runs[Job], held: frozenset[RunKey]) -> None:
         self._jobs = jobs

@@ -1,11 +1,10 @@
-"""Runs what was decided about workflows: each action, hook and removal is a job beside those who look.
+"""Carries out what was decided about workflows: each action, hook and removal is a job, a task beside the lookers.
 
-Theory of operation. Actions that may still run have places, of which there are `concurrency`; a workflow that would
-start one more waits for a place. When an action succeeds, the workflow's next one follows in its place at once, without
-a look, and the server is told of both by one call. It refuses the start where that is wrong.
+Theory of operation. Each action that may still run takes a place, and there are `concurrency` places; a workflow that
+would start one more waits for a place. When an action succeeds, the workflow's next action begins at once in the same
+place, without a look, and one call tells the server of both. If that is wrong, the server refuses the start.
 
-What comes of a job gets back to those who look as ids in the set of what is to be looked at, and as the runs in the
-roster. Nothing here waits for a look.
+When a job ends, it updates the roster of runs and has its workflow looked at again. No job waits for a look.
 """
 
 import asyncio
@@ -37,16 +36,19 @@ from tinkwell.provisioner.workflow import (
 
 logger = logging.getLogger(__name__)
 
-# So many workflows wait for a place; what is beyond that is found by a later list.
+# At most this many workflows wait for a place; a later list finds the others.
 MAX_WAITING = 10_000
-# What has ended has no place any more while it is reported and cleared up. It must not pile up, though: there may be
-# so many times as many jobs as places.
+# A job whose action has succeeded frees its place before its run is removed. So that such jobs do not pile up, the
+# number of jobs is limited to this many times the number of places.
 MOST_JOBS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt at an action of a workflow, whose actions are known by their ids. One that follows was not decided."""
+    """An attempt at an action. `actions` maps ids to the workflow's actions.
+
+    `follows` is True if it began because the action before it succeeded, and not because of a look.
+    """
 
     key: RunKey
     actions: Mapping[str, Action]
@@ -58,12 +60,12 @@ class _Attempt:
 
     @property
     def before(self) -> Action | None:
-        """The action before this one, as it was when it was decided to begin; None where this one is the first."""
+        """The action before this one, as the last look saw it; None if this one is the first."""
         return next((each for each in self.actions.values() if each.index == self.action.index - 1), None)
 
     @property
     def following(self) -> "_Attempt | None":
-        """The first attempt at the next action; None where this action is the last."""
+        """The next attempt at the next action; None if this action is the last."""
         for each in self.actions.values():
             if each.index == self.action.index + 1:
                 key = RunKey(RunKind.WORKFLOW, self.key.owner, each.id, each.attempt + 1)
@@ -73,7 +75,7 @@ class _Attempt:
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Runner:
-    """Has jobs done by an agent. No public method awaits, so the jobs are still those that were decided upon."""
+    """Has jobs done by an agent. No public method awaits, so the jobs are still those that the decision is about."""
 
     agent: agent.Agent
     runtime: port.Runtime
@@ -90,29 +92,29 @@ class Runner:
     group: asyncio.TaskGroup
     # Workflows that wait for a place.
     _waiting: OrderedDict[str, None] = field(default_factory=OrderedDict)
-    # Runs of whose workflows events were left aside, because the runs account for them.
+    # Runs because of which `expects` has dropped an event, or that were to begin while they had a job.
     _missed: set[RunKey] = field(default_factory=set)
 
     def start(self, key: RunKey, actions: Mapping[str, Action]) -> None:
-        """Start an action, or have its workflow wait for a place."""
+        """Start an action; if no place is free, its workflow waits for one."""
         if self._has_room:
             self._begin_action(_Attempt(key, actions))
         elif len(self._waiting) < MAX_WAITING:
             self._waiting[key.owner] = None
 
     def adopt(self, key: RunKey, actions: Mapping[str, Action]) -> None:
-        """Carry on with an action that the server believes to be running. It waits for no place: it runs already."""
+        """Watch an action that the server says is running. It waits for no place, because it runs already."""
         self._begin_action(_Attempt(key, actions), adopts=True)
 
     def run_hook(self, key: RunKey, of: Action) -> None:
-        """Run a hook, once nobody watches its attempt."""
+        """Run a hook. If its attempt still has a job, only end that job: the look after it leads here again."""
         if (job := self.roster.jobs.get(key.main)) is not None:
             job.leave("the action has ended")
         else:
             self._begin_hook(key, of, is_first=False)
 
     def stop(self, key: RunKey, reason: str) -> None:
-        """Kill a run and remove it, whether it is watched here or not."""
+        """Kill a run and remove it, also if no job watches it."""
         if (job := self.roster.jobs.get(key)) is not None:
             job.stop(reason)
         else:
@@ -120,13 +122,13 @@ class Runner:
             self._begin(job, lambda: self._clear(job))
 
     def stop_repeatable(self, reason: str) -> None:
-        """Kill and remove all that others may start anew; the rest cannot be started twice, and goes on."""
+        """Kill and remove the runs of actions that may be attempted again; the others go on."""
         for job in self.roster.jobs.values():
             if job.may_repeat and job.state.is_watched:
                 job.stop(reason)
 
     def expects(self, event: Event) -> bool:
-        """Say whether a run that is under way accounts for a workflow's progress; its end leads to a look."""
+        """Return whether a job here has caused the event, so that it needs no look: the end of the job leads to one."""
         has_succeeded = event.event_type is EventType.WORKFLOW_SUCCEEDED
         if not has_succeeded and event.event_type not in event_filter.PROGRESS:
             return False
@@ -137,11 +139,14 @@ class Runner:
         return bool(busy)
 
     def is_waiting(self, workflow_id: str) -> bool:
-        """Say whether a workflow waits for a place."""
+        """Return whether a workflow waits for a place."""
         return workflow_id in self._waiting
 
     def take_waiting(self) -> list[str]:
-        """Take one that waits, if there is one and there is room; who looks takes the next, should it need none."""
+        """Return the workflow that has waited longest if a place is free, else nothing.
+
+        The workflow may turn out to need no place, so after its look this is called again.
+        """
         return [self._waiting.popitem(last=False)[0]] if self._waiting and self._has_room else []
 
     @property
@@ -157,12 +162,12 @@ class Runner:
         return job if self._begin(job, lambda: self._run(job, attempt, told_by, adopts=adopts)) else None
 
     def _begin_hook(self, key: RunKey, of: Action, *, is_first: bool) -> None:
-        """Begin a hook. It waits for no place: it follows on a job that had one."""
+        """Begin a hook. It waits for no place, because the job of its action had one."""
         job = Job(key, RunState.RUNNING)
         self._begin(job, lambda: self._hook(job, of, is_first=is_first))
 
     def _begin(self, job: Job, work: Callable[[], Awaitable[bool]]) -> bool:
-        """Begin a job, unless there is one of its key; say whether it was begun."""
+        """Begin a job unless its run has one already; return whether it was begun."""
         if job.key in self.roster.jobs:
             self._missed.add(job.key)
             return False
@@ -170,20 +175,23 @@ class Runner:
         try:
             self.group.create_task(task, name=f"job {job.key.run}")
         except RuntimeError:
-            # Everything stops; only what is granted some last seconds still comes here, and goes on to its end.
+            # The task group refuses tasks during shutdown, when jobs in their last steps still come here.
             task.close()
             return False
         self.roster.begin(job)
         return True
 
     async def _see_through(self, job: Job, work: Callable[[], Awaitable[bool]]) -> None:
-        """Do a job, then look at its workflow again, and at one that has waited for its place."""
+        """Do a job. Then have its workflow looked at again, and a workflow that has waited for a place."""
         looks_again = False
         try:
             looks_again = await work()
         except Exception:
-            # One broken action must not take the others down. What it left is found by the next list.
-            logger.exception("a job failed", extra={"workflow": job.key.owner, "action": job.key.run})
+            # A fault in one job must not stop the others. The next list finds the run that it may have left.
+            logger.exception(
+                "a job failed by an unexpected error; its workflow is looked at again when workflows are listed next",
+                extra={"workflow": job.key.owner, "action": job.key.run},
+            )
         finally:
             self.roster.end(job)
             self._missed.discard(job.key)
@@ -191,7 +199,7 @@ class Runner:
             await self.later.put(workflow_id)
 
     async def _run(self, job: Job, attempt: _Attempt, teller: action.ActionReporter, *, adopts: bool) -> bool:
-        """Carry out an action, and say whether its workflow is to be looked at again."""
+        """Carry out an action; return whether its workflow is to be looked at again."""
         work = replace(self._work(attempt.key, attempt.action), prepare=teller.document.bring)
         ending, follower = teller, None
         try:
@@ -202,29 +210,37 @@ class Runner:
                         follower, ending = self._follow(attempt, teller)
                     await self.agent.conclude(job, ended, ending)
         finally:
-            # One that was stopped before it could wait for its start must not be begun any more.
+            # If the job was stopped before it waited for the answer to its start, the start must not be reported.
             teller.hear(None)
         await self.agent.clear(job)
         if job.state is RunState.REFUSED:
             return self._note_refusal(job, attempt)
         if job.receipt is None:
-            return job.state is not RunState.STUCK  # which is not tried again at once; the next list leads back to it
+            return job.state is not RunState.STUCK  # A stuck run is tried again after the next list, and not at once.
         if job.receipt.hook and job.state is RunState.LEFT:
             self._begin_hook(replace(attempt.key, hook=job.receipt.hook), attempt.action, is_first=True)
         if follower is not None and (follower.state.is_watched or follower.receipt is not None):
-            return False  # its end leads to a look; that of one which was stopped has led to one that came too early
+            return False  # The end of the follower leads to a look. A stopped follower's look would come too early.
         if job.receipt.has_succeeded and attempt.following is None:
             self.told.hear_of_success(attempt.key.owner)
         return True
 
     def _note_refusal(self, job: Job, attempt: _Attempt) -> bool:
-        """Let others have the machines; what was refused after a look would be refused again at once."""
+        """Give up the workflow's turn on its machines; return whether it is to be looked at again.
+
+        A start that followed a look would only be refused again, unless another workflow blocks it or an event was
+        dropped.
+        """
         self.later.wake(self.admission.refuse(attempt.key.owner))
         is_blocked = job.refusal is not None and job.refusal.is_blocked
         return is_blocked or attempt.follows or job.key in self._missed
 
     def _follow(self, attempt: _Attempt, teller: action.ActionReporter) -> tuple[Job | None, action.ActionReporter]:
-        """Begin the action after one that has succeeded, if it has its turn; what is returned then tells of both."""
+        """Begin the action after one that has succeeded, if it is served here, has a place and no workflow waits.
+
+        Returns its job, None if it was not begun, and the reporter for the end of `attempt`, which reports the start
+        of the next action too if that was begun.
+        """
         self.roster.placeless.add(attempt.key)
         following = attempt.following
         has_turn = self._has_room and not self._waiting
@@ -242,7 +258,7 @@ class Runner:
         return await self._clear(job)
 
     async def _clear(self, job: Job) -> bool:
-        """Remove what a stop has left; where that fails, the next list leads back to it."""
+        """Remove a run that must not go on; return False if that failed, and the next list leads to another try."""
         await self.agent.clear(job)
         return job.state is not RunState.STUCK
 

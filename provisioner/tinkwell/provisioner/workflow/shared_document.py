@@ -1,12 +1,12 @@
-"""The document that the actions of a workflow share, on whichever machine they run and whoever runs them.
+"""The document that the actions of a workflow share, on whichever machine they run.
 
     the server ──▶ $WORKFLOW_DIR/data ──▶ an action ──▶ $WORKFLOW_DIR/data ──▶ the server
              before it begins                       after it has succeeded
 
-Tinkerbell's worker does the same, but hands on a moment after the success; see `tinkwell.core.workflow.handover`. An
-action that fails hands nothing on. What is no JSON object is no document, so that a workflow may have a file of that
-name for itself. The server hears of a document before it hears that the action has succeeded: whoever comes next has
-it.
+Tinkerbell's worker does the same, but sends the document a moment after it reports the success; see
+`tinkwell.core.workflow.handover`. This provisioner sends it before, so the next action always has it. The document of
+an action that fails is not sent. A file that is no JSON object is not sent either, so that a workflow may use a file of
+that name for itself.
 """
 
 import asyncio
@@ -28,32 +28,35 @@ from tinkwell.provisioner.workflow import workflow_folder
 
 logger = logging.getLogger(__name__)
 
-# The server takes no more.
+# The server's limit for a document.
 MAX_BYTES = 2 * 1024 * 1024
-# How often it is asked for while one may still come.
+# The time between two questions for a document that may still come.
 ASK_SECONDS = 0.05
 _NOT_JSON = "its data is not handed on, for it is not JSON"
 
 
 class DocumentApi(Protocol):
-    """What sharing a document needs of the server."""
+    """The calls to the server that sharing a document needs."""
 
     async def data(self, id: str) -> Document:  # noqa: A002
-        """Return the latest version of a workflow's document, empty where there is none."""
+        """Return the latest version of a workflow's document, empty if there is none."""
 
     async def metadata(self, id: str) -> Document:  # noqa: A002
-        """Return what was told about that version."""
+        """Return the metadata of that version."""
 
     async def update_data(self, id: str, data: bytes, metadata: bytes) -> int:  # noqa: A002
         """Store a new version of the document and return its number."""
 
 
 class Refused(Exception):
-    """An action's document cannot be handed on; the text says why."""
+    """The document that an action has left cannot be sent; the text says why."""
 
 
 class SharedDocument:
-    """The document as one attempt at an action finds it and leaves it. `before` is the action before that one."""
+    """Gives the document to one attempt at an action, and sends what the attempt makes of it.
+
+    `before` is the action before that one.
+    """
 
     def __init__(
         self,
@@ -71,14 +74,14 @@ class SharedDocument:
         self._action = action
         # The latest version, as the server said when it let the attempt begin.
         self.version = 0
-        # What the attempt found; None where somebody else has begun it.
+        # The document as the attempt found it; None if another process began the attempt.
         self._found: bytes | None = None
 
     async def bring(self) -> None:
-        """Write the document for the attempt that is about to begin; raises `RunError` where that fails.
+        """Write the document for the attempt that is about to begin; raises `RunError` if that fails.
 
-        An empty one is written where nobody has handed one on, also in place of what a failed attempt has left. Where
-        there is none, that may fail, since most actions want none.
+        If the server has no document, an empty one is written, also over a document that a failed attempt has left. If
+        only the empty one cannot be written, that is logged and the attempt begins, since most actions need none.
         """
         if self._before is not None and handover.may_come(self._before, worker_id=self._action.worker_id):
             await self._await_version(self._before)
@@ -95,12 +98,15 @@ class SharedDocument:
             message = f"the data of its workflow cannot be written: {error.strerror}"
             if content is not None:
                 raise port.RunError(port.Reason.UNAVAILABLE, message) from error
-            logger.warning("an action has no data", extra=fields(self._key) | {"cause": str(error)})
+            logger.warning(
+                "the empty data file of an action cannot be written; the action begins without it",
+                extra=fields(self._key) | {"cause": str(error)},
+            )
 
     async def hand_on(self, confirm: Callable[[], Awaitable[bool]]) -> str:
-        """Tell the server of the document, if the attempt has changed it, once it is confirmed to be this process's.
+        """Send the document to the server if the attempt has changed it and `confirm` says that this process owns it.
 
-        Returns a remark about what is not handed on, or nothing. Raises `Refused`.
+        Returns a remark for the action's message if the file is not sent, else an empty string. Raises `Refused`.
         """
         try:
             content = None if self._is_still_empty() else await self._read()
@@ -123,29 +129,29 @@ class SharedDocument:
         return ""
 
     def _size(self) -> int | None:
-        """Return how large the file is, None where there is none; raises `OSError`."""
+        """Return the size of the file in bytes, None if there is none; raises `OSError`."""
         return self._files.document_size(self._key.owner, self._action.worker_id)
 
     def _is_still_empty(self) -> bool:
-        """Whether the attempt has found no document, and its file has no room for one; raises `OSError`.
+        """Return whether the document was empty before the attempt and is so now; raises `OSError`.
 
-        That is so for nearly all actions, and a look at the size says it: no other object is as short.
+        This is so for nearly all actions. The size is enough to tell, because no other JSON object is as short.
         """
         return self._found == document.EMPTY and (self._size() or 0) <= len(document.EMPTY)
 
     async def _read(self) -> bytes | None:
-        """Return what is in the file; raises `OSError`."""
+        """Return the content of the file, None if there is none; raises `OSError`."""
         return await asyncio.to_thread(
             self._files.read_document, self._key.owner, self._action.worker_id, max_bytes=MAX_BYTES
         )
 
     async def _has_left(self) -> bool:
-        """Whether a former attempt has left a document; raises `OSError`."""
+        """Return whether an earlier attempt has left a document; raises `OSError`."""
         content = await self._read()
         return content is not None and _is_meant(content) and await asyncio.to_thread(_is_json, content)
 
     async def _await_version(self, before: Action) -> None:
-        """Wait a moment for the version of the action before; raises `RunError`."""
+        """Wait until the latest version is from the action before, at most `SETTLING_SECONDS`; raises `RunError`."""
         clock = asyncio.get_running_loop().time
         ends_at = clock() + handover.SETTLING_SECONDS
         while True:
@@ -156,7 +162,7 @@ class SharedDocument:
             await asyncio.sleep(ASK_SECONDS)
 
     async def _latest(self) -> bytes:
-        """Return the document as the server has it; raises `RunError` where it does not say."""
+        """Return the document that the server has; raises `RunError` if it does not answer."""
         return (await self._ask(lambda: self._api.data(self._key.owner))).data
 
     async def _ask(self, question: Callable[[], Awaitable[Document]]) -> Document:
@@ -165,7 +171,7 @@ class SharedDocument:
         except errors.Error as error:
             if isinstance(error, retry.HOPELESS):
                 raise
-            message = f"the data of its workflow cannot be had: {error}"
+            message = f"the server failed to return the data of its workflow: {error}"
             raise port.RunError(port.Reason.UNAVAILABLE, message) from error
 
     async def _send(self, content: bytes) -> None:
@@ -177,15 +183,15 @@ class SharedDocument:
                 gives_up=(errors.Internal,),
             )
         except errors.NotFound:
-            # Deleted meanwhile, which the report will be told as well.
-            logger.info("nobody wants a workflow's data", extra=fields(self._key))
+            # The report that follows is refused for the same reason.
+            logger.info("a workflow was deleted while its data was sent; the data is dropped", extra=fields(self._key))
         except errors.Error as error:
             if isinstance(error, retry.HOPELESS):
                 raise
             raise Refused(f"its data cannot be handed on: {error}") from error
 
     def _metadata(self, content: bytes) -> bytes:
-        """Say where the document is from, in the words of Tinkerbell's worker."""
+        """Return the metadata that names the origin of the document, with the keys that Tinkerbell's worker uses."""
         metadata = {
             handover.WORKER: self._action.worker_id,
             handover.ACTION: self._action.name,
@@ -197,7 +203,7 @@ class SharedDocument:
 
 
 def _is_meant(content: bytes) -> bool:
-    """Whether a file is meant for a document, and not what a workflow has by that name for itself."""
+    """Return whether a file begins like a JSON object; any other file is the workflow's own business."""
     return content.lstrip().startswith(b"{")
 
 

@@ -1,4 +1,4 @@
-"""What a look at a workflow finds out: how far the server says it is, in the words of `core.decide`."""
+"""Asks the server for a workflow, and translates the answer into the view that `core.decide` takes."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,22 +13,25 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class LookApi(Protocol):
-    """What looking at a workflow needs of the server."""
+    """The call to the server that a look needs."""
 
     async def context(self, id: str, *, with_actions: bool) -> WorkflowContext:  # noqa: A002
-        """Say how far a workflow is, if wanted with its actions at the same moment; raises `NotFound`."""
+        """Return the state of a workflow, with its actions at the same moment if wanted; raises `NotFound`."""
 
 
 class Lease(Protocol):
-    """What looking at a workflow needs of the lease."""
+    """The part of the lease that a look needs."""
 
     def is_own(self, token: int) -> bool:
-        """Say whether this is the token of the lease."""
+        """Return whether this is the token of this provisioner's lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a look has found out about a workflow; a machine of it may be held by another one, which `held_by` names."""
+    """The result of a look at a workflow. If another workflow holds a machine of it, `held_by` and `machine` name both.
+
+    They are empty otherwise.
+    """
 
     view: decide.WorkflowView
     actions: dict[str, Action] = field(default_factory=dict)
@@ -38,14 +41,15 @@ class Seen:
 
     @property
     def waiter(self) -> machine_queue.Waiter:
-        """The workflow as one that would start."""
+        """The workflow as an entry of a machine's queue."""
         return machine_queue.Waiter(self.created_at, self.view.id)
 
 
 async def see(api: LookApi, workflow_id: str, *, lease: Lease, was_begun: bool) -> Seen:
-    """Ask for the workflow and its actions at once: were these older, what is due after their ends would be missed.
+    """Ask for the workflow and its actions by one call: actions from an earlier call could miss an end, and its hook.
 
-    Of a workflow that is deleted nobody tells who holds its machines, so one that was begun here is taken for owed.
+    The server does not tell who holds the machines of a deleted workflow. If a run of it was begun here, it counts as
+    owed.
     """
     try:
         context = await api.context(workflow_id, with_actions=True)
@@ -55,7 +59,7 @@ async def see(api: LookApi, workflow_id: str, *, lease: Lease, was_begun: bool) 
 
 
 def of(context: WorkflowContext, lease: Lease) -> Seen:
-    """Say what a context with its actions shows."""
+    """Build the result of a look from a context with its actions."""
     view = decide.WorkflowView(
         id=context.workflow_id,
         state=context.workflow_state,
@@ -74,7 +78,7 @@ def of(context: WorkflowContext, lease: Lease) -> Seen:
 
 
 def _holder_of(hold: MachineHold, lease: Lease) -> decide.Holder:
-    if lease.is_own(hold.lease_token):  # also where it has expired, for it lives on as soon as it is renewed
+    if lease.is_own(hold.lease_token):  # Also if the lease has expired: it is valid again once it is renewed.
         return decide.Holder.HERE
     return decide.Holder.ELSEWHERE if hold.is_live else decide.Holder.DEAD
 

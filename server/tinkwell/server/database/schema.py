@@ -243,7 +243,7 @@ def _refuse_impossible(state: State, release: Release, server_role: str | None) 
     if text := refusal(state, release):
         raise Refused(text)
     if server_role is not None:
-        raise Refused("a later release has brought the schema further: grant with that release what its servers need")
+        raise Refused("a later release has upgraded the schema: grant with that release what its servers need")
 
 
 def _grant(connection: Connection, release: Release, role: str) -> None:

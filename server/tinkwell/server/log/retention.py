@@ -74,10 +74,12 @@ class Retention:
         policy: Policy,
         *,
         interval_seconds: float,
+        first_pause_seconds: float = _FIRST_PAUSE_SECONDS,
     ) -> None:
         self._session = session
         self._policy = policy
         self._interval_seconds = interval_seconds
+        self._first_pause_seconds = first_pause_seconds
         self._has_explained = False
         self.status = Status()
 
@@ -97,7 +99,7 @@ class Retention:
             self._warn()
             longest = self._interval_seconds
             if failures:
-                longest = backoff.bound_seconds(failures, first=_FIRST_PAUSE_SECONDS, limit=longest)
+                longest = backoff.bound_seconds(failures, first=self._first_pause_seconds, limit=longest)
             await asyncio.sleep(random.uniform(longest / 2, longest))  # noqa: S311
 
     async def run_once(self) -> Result:

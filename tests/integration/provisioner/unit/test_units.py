@@ -148,10 +148,10 @@ async def test_of_two_agents_the_one_that_was_frozen_for_too_long_commits_nothin
         os.kill(first.pid, signal.SIGCONT)
         (tmp_path / "go").touch()
         await client.applications.settled("slow", timeout_seconds=DEADLINE_SECONDS)
-        await first.line("an event of a unit is not committed", deadline_seconds=DEADLINE_SECONDS)
+        await first.line("the server refused to commit an event of a unit", deadline_seconds=DEADLINE_SECONDS)
         events = [event async for event in client.applications.events("slow/0")]
         assert [(event.name, event.attempt) for event in reversed(events)] == [
             ("install", 2), ("leader-elected", 1), ("config-changed", 1), ("start", 1),
         ]  # fmt: skip
         assert (tmp_path / "count").read_text() == "1\n"
-        assert "is not committed" not in second.output
+        assert "refused to commit" not in second.output

@@ -1,14 +1,14 @@
-"""A container's input or output as a connection of its own, and what reads and writes it in threads.
+"""Connections to the input and the output of a container, and the threads that write and read them.
 
-Theory of operation. A request to attach becomes a raw connection once the engine has agreed. Both are attached before
-the container is started, so nothing it writes is missed, and the death of this process is the end of its input.
+Theory of operation. A request to attach becomes a raw connection once the engine has agreed. Input and output are
+attached before the container is started, so no output is missed. If this process dies, the container's input ends.
 
-    input     everything is written, then the sending half of the connection is closed, which ends the container's
-              stdin; the rest of the connection stays until the engine closes it
-    output    frames of both streams, to the end of the container
+    input     all bytes are written, then the sending half of the connection is closed, which ends the container's
+              stdin; the other half stays open until the engine closes it
+    output    frames of both streams are read, to the end of the container
 
-Each has a thread, which ends with the container, or when the connection is cut. Neither can hold a container up: its
-output is read whether anybody wants it or not, and what is beyond a limit is dropped.
+Each connection has a thread, which ends with the container, or when the connection is cut. A container never blocks on
+its output: the thread reads all of it, and drops what exceeds the limits.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ BROKE_OFF = "its answer broke off: the connection to the engine ended before it 
 
 
 class Attachment:
-    """A raw connection, which is made of the answer that the engine agrees with."""
+    """A raw connection, taken from the engine's answer to a request to attach."""
 
     def __init__(self, response: requests.Response, on_closed: "Callable[[Attachment], None]") -> None:
         self._response = response
@@ -41,7 +41,7 @@ class Attachment:
         self._socket.settimeout(None)
 
     def send(self, data: bytes) -> None:
-        """Send bytes; waits for as long as the container does not read them."""
+        """Send bytes; blocks while the container does not read them."""
         self._socket.sendall(data)
 
     def end_input(self) -> None:
@@ -52,29 +52,29 @@ class Attachment:
             self._socket.shutdown(socket.SHUT_WR)
 
     def receive(self) -> bytes:
-        """Wait for bytes; empty at the end."""
+        """Wait for bytes, and return them; empty at the end."""
         return self._socket.recv(CHUNK_BYTES)
 
     def cut(self) -> None:
-        """Take the connection away from under whoever uses it in another thread."""
+        """Shut the connection down, so that a thread that waits for it wakes up and ends."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the connection, which nobody may use any more."""
+        """Close the connection; it must not be used after this."""
         self._response.close()
         self._on_closed(self)
 
 
 def _say_goodbye(secured: ssl.SSLSocket) -> None:
-    """End our half of a TLS connection; the engine's own goodbye comes at the end of the container."""
+    """Close the sending half of a TLS connection; the engine closes the other half at the end of the container."""
     secured.setblocking(False)
     try:
         while True:
             try:
                 secured.unwrap()
             except ssl.SSLWantWriteError:
-                # Not select(), whose files must have small numbers.
+                # select() would fail for descriptors from 1024 on.
                 writable = select.poll()
                 writable.register(secured, select.POLLOUT)
                 writable.poll()
@@ -87,7 +87,7 @@ def _say_goodbye(secured: ssl.SSLSocket) -> None:
 
 
 def feed(attachment: Attachment, data: bytes, on_fed: Callable[[], None]) -> None:
-    """Give a container its input, in a thread; a container that ends, or takes no more of it, is no fault."""
+    """Write a container's input, in a thread. It is no error if the container ends without reading all of it."""
     try:
         attachment.send(data)
         attachment.end_input()
@@ -95,17 +95,17 @@ def feed(attachment: Attachment, data: bytes, on_fed: Callable[[], None]) -> Non
         while attachment.receive():
             pass
     except OSError as error:
-        logger.debug("a container's input was not taken to its end", extra={"cause": str(error)})
+        logger.debug("a container has not read all of its input", extra={"cause": str(error)})
     finally:
         attachment.close()
 
 
 class Answering:
-    """What a container says to who has asked it: its stdout is the answer, its stderr is lines.
+    """The output of a container that is asked for an answer: its stdout is the answer, its stderr is lines.
 
-    `read` is done by a thread, the rest by the loop. At most `answer_bytes` of the answer are kept, and of the lines
-    what `output.OutputReader` yields. An answer that is longer is a reason to call `kill_soon`, once and in the thread,
-    which must not wait: the rest of the output is still to be taken.
+    A thread calls `read`; the loop calls the other methods. At most `answer_bytes` of the answer are kept, and the
+    lines that `output.OutputReader` yields. If the answer is longer, the thread calls `kill_soon` once. That function
+    must not wait, because the thread must go on to read the rest of the output.
     """
 
     def __init__(self, attachment: Attachment, answer_bytes: int, kill_soon: Callable[[], None]) -> None:
@@ -124,7 +124,7 @@ class Answering:
         self._lines: list[output.OutputLine] = []
         self._opened: output.OutputLine | None = None
         self._is_over = False
-        # The loop knows of lines that it has not taken.
+        # Whether the loop was woken for lines that it has not taken yet.
         self._is_told = False
 
     def read(self) -> None:
@@ -135,7 +135,9 @@ class Answering:
                 for stream, payload in frames.feed(chunk):
                     self._take(stream, payload)
         except OSError as error:
-            logger.warning("the output of a container broke off", extra={"cause": str(error)})
+            logger.warning(
+                "the connection to a container's output broke off; its answer is lost", extra={"cause": str(error)}
+            )
             self._is_broken = True
         finally:
             self._attachment.close()
@@ -146,7 +148,7 @@ class Answering:
         await self._has_ended.wait()
 
     async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
-        """Yield the lines from the first one on."""
+        """Yield the lines of stderr from the first one on, until the output has ended."""
         begin, opened = 0, None
         while True:
             self._has_news.clear()
@@ -170,12 +172,12 @@ class Answering:
         return self._has_ended.is_set()
 
     def break_off(self) -> None:
-        """End the output, whose rest does not come any more: the answer is not whole."""
+        """Stop reading, because the rest of the output does not come; the answer then counts as lost."""
         self._is_broken = True
         self._attachment.cut()
 
     def answer(self) -> bytes:
-        """Return the answer, once the output has ended; raises `RunError`."""
+        """Return the answer; the output must have ended. Raises `RunError` if it is too long or broke off."""
         if self._is_too_long:
             message = f"it answers with more than {self._answer_bytes:,} bytes"
             raise port.RunError(port.Reason.ANSWER, message)
@@ -184,7 +186,7 @@ class Answering:
         return bytes(self._answer)
 
     def _take(self, stream: LogStream | None, payload: bytes) -> None:
-        """Keep a payload, or as much of it as there is room for."""
+        """Keep a payload: as lines if it is stderr, else as a part of the answer if there is room for it."""
         if stream is LogStream.STDERR:
             self._keep(self._reader.feed(output.frame(stream, payload)))
         elif len(self._answer) + len(payload) <= self._answer_bytes:
@@ -212,5 +214,5 @@ class Answering:
         self._wake(self._has_ended)
 
     def _wake(self, event: asyncio.Event) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+        with contextlib.suppress(RuntimeError):  # The loop is closed, so nobody waits.
             self._loop.call_soon_threadsafe(event.set)

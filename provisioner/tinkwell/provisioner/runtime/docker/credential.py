@@ -1,8 +1,8 @@
-"""Who may pull: credentials for one registry at a time.
+"""Finds the credentials for pulling from a registry.
 
-The operator's own login counts first, and for its registry only. After it comes Docker's config.json, read anew for
-each pull so that credentials may change: `auths`, and the helper programs that `credHelpers` and `credsStore` name.
-Nothing is ever sent to a registry other than the one that it was meant for.
+The login in the provisioner's settings comes first, for its own registry only. Then comes Docker's config.json, which
+is read anew for each pull because it may change: `auths`, and the helper programs that `credHelpers` and `credsStore`
+name. Credentials are sent only to the registry that they are for.
 """
 
 import base64
@@ -18,7 +18,7 @@ from tinkwell.core.value.image import DOCKER_HUB, registry_of
 from tinkwell.provisioner.runtime.docker import setting
 
 HELPER_SECONDS = 10
-# What Docker's programs write for Docker Hub, in the file and to the helpers.
+# The name of Docker Hub in config.json and in the protocol of the helpers.
 _HUB_URL = "https://index.docker.io/v1/"
 _HUB_HOSTS = frozenset({DOCKER_HUB, "index.docker.io", "registry-1.docker.io"})
 _TOKEN_USER = "<token>"  # noqa: S105  (a marker of the helpers' protocol)
@@ -28,11 +28,11 @@ Login: TypeAlias = dict[str, str]
 
 
 class CredentialError(Exception):
-    """Credentials are there and cannot be read; the text says which and why."""
+    """Credentials are configured and cannot be read; the text says which and why."""
 
 
 def header(settings: setting.DockerSettings, registry: str) -> str | None:
-    """Return the header that logs in to a registry, None for an anonymous pull. May block for `HELPER_SECONDS`."""
+    """Return the header that logs in to a registry, None for an anonymous pull. It may block for `HELPER_SECONDS`."""
     login = _own_login(settings, registry) or _login_from_file(_config_file(settings), registry)
     if login is None:
         return None
@@ -48,7 +48,7 @@ def _own_login(settings: setting.DockerSettings, registry: str) -> Login | None:
 
 
 def _config_file(settings: setting.DockerSettings) -> Path | None:
-    """Return the file that counts; one that was named must be there, and Docker's usual one need not be."""
+    """Return the config.json to read, None if there is none. A file that the settings name must exist."""
     if settings.config_file is not None:
         return settings.config_file
     folder = os.environ.get("DOCKER_CONFIG")
@@ -71,7 +71,7 @@ def _login_from_file(path: Path | None, registry: str) -> Login | None:
 
 
 def _entry(entries: Mapping[str, Any], registry: str) -> Any:
-    """Find a registry's entry; its key may be a URL."""
+    """Return the entry of a registry, whose key may be a URL; None if there is none."""
     for key, entry in entries.items():
         host = key.removeprefix("https://").removeprefix("http://").partition("/")[0]
         if host == registry or {host, registry} <= _HUB_HOSTS:
@@ -80,7 +80,7 @@ def _entry(entries: Mapping[str, Any], registry: str) -> Any:
 
 
 def _read_login(entry: Mapping[str, str] | None) -> Login | None:
-    """Read an entry of `auths`; one that is empty says that a helper knows more."""
+    """Read an entry of `auths`; None if it is empty, because a helper has the login."""
     if not entry:
         return None
     if token := entry.get("identitytoken"):
@@ -92,7 +92,7 @@ def _read_login(entry: Mapping[str, str] | None) -> Login | None:
 
 
 def _ask_helper(name: str, registry: str) -> Login | None:
-    """Run a helper program by its protocol: the registry on stdin, JSON on stdout."""
+    """Ask a helper program for a login: it gets the registry on stdin and writes JSON to stdout."""
     program = f"docker-credential-{name}"
     try:
         asked = subprocess.run(  # noqa: S603
@@ -114,7 +114,7 @@ def _ask_helper(name: str, registry: str) -> Login | None:
         answer = json.loads(asked.stdout)
         user, secret = str(answer["Username"]), str(answer["Secret"])
     except (ValueError, KeyError, TypeError) as error:
-        raise CredentialError(f"{program} answers what is no login") from error
+        raise CredentialError(f"{program} answers with something other than a login") from error
     return {"identitytoken": secret} if user == _TOKEN_USER else {"username": user, "password": secret}
 
 

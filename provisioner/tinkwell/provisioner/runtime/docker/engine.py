@@ -1,12 +1,13 @@
-"""A Docker Engine, asked from asyncio through the `docker` SDK, which blocks.
+"""Calls a Docker Engine from asyncio, through the `docker` SDK, which blocks.
 
-Theory of operation. Calls that answer at once go through one bounded pool of threads; streams, which hold a thread for
-as long as they are read, go through another, so that a kill never waits behind a quiet log. A short call has the SDK's
-time limit. A stream has it up to its headers; then it may be silent, and whoever reads it can be cancelled, which takes
-the socket away under the reading thread. So no thread outlives its owner by more than a short call. The one exception
-is a pull, which has no headers before a registry has answered: it has a thread of its own, and is left alone with it.
+Theory of operation. Short calls go through one bounded pool of threads. Streams, which need a thread as long as they
+are read, go through another, so that a kill never waits behind a quiet log. A short call has the SDK's time limit. A
+stream has that limit up to its headers; after them it may be silent. When its reader is cancelled, the socket is shut
+down, and the reading thread ends. So no thread outlives its reader by more than a short call. The one exception is a
+pull, whose headers come only when the registry has answered: it has its own thread, which is abandoned if the caller is
+cancelled.
 
-What the SDK raises ends here:
+The SDK's errors are translated here:
 
 EngineError
 ├── Unreachable        no engine answers
@@ -37,9 +38,9 @@ T = TypeVar("T")
 
 CALL_SECONDS = 20
 CONNECT_SECONDS = 5.0
-# While the engine does not answer, such as during its restart, calls are tried again for so long.
+# How long a call is tried again while the engine does not answer, for example during its restart.
 PATIENCE_SECONDS = 30.0
-# An engine says nothing while it waits for a slow registry.
+# How long a pull may be silent: an engine sends nothing while it waits for a slow registry.
 PULL_SILENCE_SECONDS = 300.0
 NO_ANSWER = "the registry does not answer"
 MAX_PROGRESS_BYTES = 1024 * 1024
@@ -106,7 +107,7 @@ class Engine:
         return cls(client, short, streams)
 
     def close(self) -> None:
-        """Let go of threads and connections; input that is not given by now is not given any more."""
+        """Stop threads and close connections; containers get no more input."""
         for attached in list(self._attachments):
             attached.cut()
         self._short.shutdown(wait=False, cancel_futures=True)
@@ -115,7 +116,7 @@ class Engine:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is reached by a socket of this machine."""
+        """Whether the engine is reached by a Unix socket of this machine."""
         return connection.is_local(self._client)
 
     async def identity(self) -> str:
@@ -129,9 +130,10 @@ class Engine:
         return str(found["Id"])
 
     async def pull(self, image: str, *, auth_header: str | None = None) -> None:
-        """Fetch an image from its registry; the engine may fail in the middle of an answer that began well.
+        """Pull an image from its registry.
 
-        Raises `Refused` for whatever the engine or the registry says, and when the registry says nothing for long.
+        Raises `Refused` for an error of the engine or the registry, also one that comes in the middle of the progress,
+        and if the registry is silent for too long.
         """
         repository, tag = utils.parse_repository_tag(image)
         answer = await self._open_pull(
@@ -145,11 +147,11 @@ class Engine:
                     _check_progress(progress)
         except stream.BrokenStreamError as error:
             raise Refused(0, f"the pull broke off: {error}") from error
-        progress += b"\n"  # the last line may lack its end
+        progress += b"\n"  # The last line may have no newline.
         _check_progress(progress)
 
     async def _open_pull(self, params: Mapping[str, str], headers: Mapping[str, str]) -> stream.Stream:
-        """Begin a pull, which the engine answers as soon as the registry has answered it."""
+        """Begin a pull; the engine sends the headers of its answer when the registry has answered."""
 
         def request() -> requests.Response:
             return self._request(
@@ -179,9 +181,9 @@ class Engine:
         workdir: str = "",
         takes_input: bool = False,
     ) -> str:
-        """Create a container and return its id; raises `Refused` with CONFLICT where the name is taken.
+        """Create a container and return its id; raises `Refused` with CONFLICT if the name is taken.
 
-        One that takes input has it from the first attachment alone, and its end from the end of that.
+        A container that `takes_input` reads it from the first attachment only, and its input ends with that attachment.
         """
 
         def create() -> str:
@@ -202,11 +204,11 @@ class Engine:
         return await self._call(create)
 
     async def put(self, container: str, folder: str, archive: bytes) -> None:
-        """Unpack a tar archive in a folder of a container, which may not have been started; the folder must exist."""
+        """Unpack a tar archive in a folder of a container, started or not; the folder must exist."""
         await self._call(lambda: self._client.put_archive(container, folder, archive))
 
     async def start(self, container: str) -> None:
-        """Start a container; one that runs already is fine."""
+        """Start a container, if it does not run already."""
         await self._call(lambda: self._client.start(container))
 
     async def inspect(self, container: str) -> inspection.Container:
@@ -214,22 +216,22 @@ class Engine:
         return inspection.read(await self._call(lambda: self._client.inspect_container(container)))
 
     async def labels_of_all(self, *, labels: Sequence[str]) -> list[Mapping[str, str]]:
-        """Return the labels of every container, in whatever state, that carries all the given ones."""
+        """Return the labels of every container, in any state, that has all the given labels."""
         found = await self._call(lambda: self._client.containers(all=True, filters={"label": list(labels)}))
         return [entry["Labels"] or {} for entry in found]
 
     async def kill(self, container: str) -> None:
-        """Kill a container; one that does not run is fine."""
+        """Kill a container, if it runs."""
         with accepting(NOT_FOUND, CONFLICT):
             await self._call(lambda: self._client.kill(container))
 
     async def remove(self, container: str) -> None:
-        """Remove a container, running or not, with its anonymous volumes; one that is not there is fine."""
+        """Remove a container, running or not, with its anonymous volumes, if it exists."""
         with accepting(NOT_FOUND, CONFLICT):
             await self._call(lambda: self._client.remove_container(container, v=True, force=True))
 
     async def wait(self, container: str, *, at_most_seconds: float) -> None:
-        """Return when a container does not run any more, or after a while; `inspect` tells which."""
+        """Return when a container has ended, or when the time is over or the wait fails; `inspect` tells which."""
         with contextlib.suppress(EngineError, stream.BrokenStreamError):
             answer = await self._open("POST", f"/containers/{container}/wait", silence_seconds=at_most_seconds)
             async with contextlib.aclosing(answer.chunks()) as chunks:
@@ -237,45 +239,48 @@ class Engine:
                     pass
 
     async def logs(self, container: str, *, follow: bool) -> stream.Stream:
-        """Open the stamped frames of a container's output, to what is there now, or, with `follow`, to the end."""
+        """Open a container's output as stamped frames: what is written so far or, with `follow`, all to its end."""
         params = {"follow": int(follow), "stdout": 1, "stderr": 1, "timestamps": 1}
         return await self._open("GET", f"/containers/{container}/logs", params=params)
 
     async def attach(self, container: str, *, streams: Sequence[str], with_log: bool = False) -> attachment.Attachment:
-        """Attach to streams (stdin, stdout, stderr) of a container, from what follows on; `with_log` from the first."""
+        """Attach to streams (stdin, stdout, stderr) of a container; with `with_log`, the output so far comes first."""
         params = dict.fromkeys(("stream", *(["logs"] if with_log else []), *streams), 1)
         headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
         path = f"/containers/{container}/attach"
         response = await self._call(lambda: self._request("POST", path, params=params, headers=headers))
         if response.status_code != requests.codes.switching_protocols:
             response.close()
-            raise Refused(response.status_code, "the engine does not make the connection a container's")
+            raise Refused(response.status_code, "the engine does not attach the connection to the container")
         attached = attachment.Attachment(response, on_closed=self._attachments.discard)
         self._attachments.add(attached)
         return attached
 
     def beside(self, work: Callable[[], None]) -> None:
-        """Do the work of an attachment in a thread of its own."""
+        """Do the work of an attachment in a thread."""
 
         def guarded() -> None:
             try:
                 work()
-            except Exception:  # the thread's outermost frame
-                logger.exception("what is attached to a container is not read or written any more")
+            except Exception:  # The thread's outermost frame.
+                logger.exception("an unexpected error has ended the reading or writing of a container's attachment")
 
         self._long.submit(guarded)
 
     def kill_soon(self, container: str) -> None:
-        """Kill a container, for who cannot wait for it: the engine answers only once all of its output is taken."""
+        """Kill a container without waiting: the engine answers only when the calling thread has read all output."""
 
         def kill() -> None:
             try:
                 with accepting(NOT_FOUND, CONFLICT):
                     _translated(lambda: self._client.kill(container))
             except EngineError as error:
-                logger.warning("a container goes on", extra={"container": container, "cause": str(error)})
+                logger.warning(
+                    "a container whose answer is too long could not be killed; it runs on until its deadline",
+                    extra={"container": container, "cause": str(error)},
+                )
 
-        with contextlib.suppress(RuntimeError):  # no threads any more: all is let go of
+        with contextlib.suppress(RuntimeError):  # The engine was closed, and has no threads.
             self._short.submit(kill)
 
     async def _open(
@@ -299,7 +304,7 @@ class Engine:
         headers: Mapping[str, str] | None = None,
         answer_seconds: float = CALL_SECONDS,
     ) -> requests.Response:
-        """Make a request up to its answer's headers; the SDK's own log stream mixes stdout and stderr."""
+        """Make a request up to its answer's headers. The SDK's own method for logs would mix stdout and stderr."""
         url = f"{self._client.base_url}/v{self._client.api_version}{path}"
         timeout = (CONNECT_SECONDS, answer_seconds)
         response = self._client.request(method, url, params=params, headers=headers, stream=True, timeout=timeout)
@@ -308,7 +313,7 @@ class Engine:
         return response
 
     async def _call(self, function: Callable[[], T]) -> T:
-        """Make a short call, again and again for a while where no engine answers."""
+        """Make a short call, and repeat it for up to `PATIENCE_SECONDS` while no engine answers."""
         pause = backoff.Backoff(first_seconds=0.1, longest_seconds=3.0)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE_SECONDS
@@ -324,7 +329,7 @@ class Engine:
 
 @contextlib.contextmanager
 def accepting(*statuses: int) -> Iterator[None]:
-    """Take a refusal with one of these statuses for success: what was asked for is so already."""
+    """Ignore a refusal with one of these statuses, which means that there was nothing to do."""
     try:
         yield
     except Refused as error:
@@ -333,14 +338,14 @@ def accepting(*statuses: int) -> Iterator[None]:
 
 
 def _translated(function: Callable[[], T]) -> T:
-    """Call, and raise what the SDK raises as an error of ours."""
+    """Call a function, and translate the errors of the SDK."""
     try:
         return function()
     except docker.errors.APIError as error:
         status = 0 if error.response is None else error.response.status_code
         raise _refusal(status, str(error.explanation or error)) from error
     except docker.errors.DockerException as error:
-        # The SDK wraps what happens to it while it asks for the engine's version.
+        # The SDK raises this if it fails to ask for the engine's version.
         raise Unreachable(str(error)) from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, adapter.NotReached, OSError) as error:
         raise Unreachable(str(error)) from error
@@ -351,7 +356,7 @@ def _refusal(status: int, message: str) -> Refused:
 
 
 def _explanation(response: requests.Response) -> str:
-    """Give the engine's sentence from the body of an error."""
+    """Return the engine's message from the body of an error."""
     try:
         return str(response.json()["message"])
     except (ValueError, KeyError, TypeError):
@@ -359,15 +364,15 @@ def _explanation(response: requests.Response) -> str:
 
 
 def _check_progress(progress: bytearray) -> None:
-    """Take the complete lines of a pull's progress away; raises `Refused` where one of them tells of an error."""
+    """Remove the complete lines of a pull's progress; raises `Refused` if one of them is an error."""
     *lines, rest = progress.split(b"\n")
     if len(rest) > MAX_PROGRESS_BYTES:
-        raise Refused(0, "the engine tells of the pull's progress in a line without end")
+        raise Refused(0, "the engine's progress of the pull has a line that is too long")
     progress[:] = rest
     for line in filter(bytes.strip, map(bytes, lines)):
         try:
             message = json.loads(line).get("error")
         except (ValueError, AttributeError) as error:
-            raise Refused(0, f"the engine's account of the pull is no JSON object: {line[:200]!r}") from error
+            raise Refused(0, f"the engine's progress of the pull is no JSON object: {line[:200]!r}") from error
         if message:
             raise Refused(0, str(message))

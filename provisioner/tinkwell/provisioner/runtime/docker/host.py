@@ -1,7 +1,7 @@
-"""What a container gets of its host: the operator's settings, and what a run of its kind may have at all.
+"""Builds the host configuration of a container, from the operator's settings and the kind of the run.
 
-Actions of workflows are the operator's own, and get what the settings say. Images of releases are written by people who
-are not trusted with the host, so their containers have bounds whatever the settings leave open, and no privileges.
+Actions of workflows are the operator's own, and get what the settings say. The authors of releases' images are not
+trusted with the host, so containers of releases have limits even if the settings set none, and never have privileges.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from tinkwell.core.value.run_key import RunKind
 from tinkwell.provisioner.runtime import port
 from tinkwell.provisioner.runtime.docker import inspection, setting
 
-# The engine forgets its older file when the other one is full.
+# The engine keeps the output in this many files, and drops the oldest when the newest is full.
 LOG_FILES = 2
-# What a container of a release gets where the settings say nothing, and the most that is kept of its output.
+# Limits of a container of a release if the settings have none, and the limit for its output in any case.
 RELEASE_PIDS = 256
 RELEASE_MEMORY_BYTES = 512 * 1024 * 1024
 RELEASE_LOG_BYTES = 40 * 1024 * 1024
 
 
 def host_config(spec: port.RunSpec, settings: setting.DockerSettings) -> dict[str, Any]:
-    """Return the options that the SDK makes a host configuration of."""
+    """Return the options for the SDK's `create_host_config`."""
     is_bounded = spec.key.kind is RunKind.RELEASE
     host: dict[str, Any] = {
         "binds": [*_binds(spec.mounts), *spec.volumes],
@@ -37,7 +37,7 @@ def host_config(spec: port.RunSpec, settings: setting.DockerSettings) -> dict[st
         "pids_limit": settings.pids or (RELEASE_PIDS if is_bounded else None),
     }
     if memory_bytes := settings.memory_bytes or (RELEASE_MEMORY_BYTES if is_bounded else None):
-        host |= {"mem_limit": memory_bytes, "memswap_limit": memory_bytes}  # without the second, it gets as much swap
+        host |= {"mem_limit": memory_bytes, "memswap_limit": memory_bytes}  # The second one rules out swap.
     if settings.cpus is not None:
         host["nano_cpus"] = round(settings.cpus * 1e9)
     if is_bounded:
@@ -46,12 +46,12 @@ def host_config(spec: port.RunSpec, settings: setting.DockerSettings) -> dict[st
 
 
 def _binds(mounts: Iterable[port.Mount]) -> list[str]:
-    """Return the mounts that the engine, too, creates where they are missing on its machine."""
+    """Return the mounts that `may_create` as binds: the engine creates their sources if they are missing."""
     return [f"{each.source}:{each.target}{':ro' if each.read_only else ''}" for each in mounts if each.may_create]
 
 
 def _log_config(spec: port.RunSpec, settings: setting.DockerSettings, *, is_bounded: bool) -> dict[str, Any]:
-    """Have the engine keep output, but not what is said to who has asked: that may be a secret."""
+    """Have the engine keep the output, unless the run is asked for an answer, because an answer may be a secret."""
     if spec.answer_bytes:
         return {"type": inspection.NO_LOG}
     log_bytes = min(settings.log_bytes, RELEASE_LOG_BYTES) if is_bounded else settings.log_bytes

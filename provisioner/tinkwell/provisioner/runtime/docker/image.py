@@ -1,4 +1,4 @@
-"""How the engine comes to have an image: what the pull policy says, and what a user can do where it fails."""
+"""Provides images on the engine by the pull policy, with errors that tell a user what to do if a pull fails."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,12 @@ from tinkwell.provisioner.runtime.docker import credential, engine, setting
 
 logger = logging.getLogger(__name__)
 
-# A registry may answer with a page; the advice behind it must fit into the message of the action, too.
+# At most this much of a registry's answer, which may be a whole page, is put before the advice in an action's message.
 MAX_SAID_CHARACTERS = 500
 
 
 class Fault(Enum):
-    """Why a pull failed, as far as that decides what to do about it."""
+    """Why a pull failed, which decides the advice."""
 
     NETWORK = auto()
     DENIED = auto()
@@ -26,8 +26,8 @@ class Fault(Enum):
     OTHER = auto()
 
 
-# Engines have no codes for these: the same status stands for all of them, and the sentence alone tells them apart.
-# The order counts: engines say "repository does not exist or may require 'docker login': denied".
+# Engines have no codes for these faults; only the words of the message tell them apart. The order counts, because
+# engines say "repository does not exist or may require 'docker login': denied".
 _WORDS = {
     Fault.DENIED: ("unauthorized", "access denied", "denied:", "no basic auth", "authentication required", "forbidden"),
     Fault.UNKNOWN_IMAGE: ("not found", "manifest unknown", "name unknown", "does not exist"),
@@ -40,16 +40,16 @@ _WORDS = {
 
 
 class ImageSource:
-    """Provides images by the settings' pull policy. All of it raises `port.RunError`."""
+    """Provides images by the settings' pull policy. All methods raise `port.RunError`."""
 
     def __init__(self, found: engine.Engine, settings: setting.DockerSettings) -> None:
         self._engine = found
         self._settings = settings
 
     async def prepare(self, image: str) -> str:
-        """Return the name to create a container from; only the policy ALWAYS asks a registry for it now.
+        """Return the name to create a container from. With the policy ALWAYS, pull the image first.
 
-        Whether the engine has it is not asked here: the attempt to create the container tells.
+        It does not check that the engine has the image: creating the container tells.
         """
         name = qualified(image, self._settings.registry)
         if self._settings.pull is setting.PullPolicy.ALWAYS:
@@ -60,7 +60,7 @@ class ImageSource:
         return name
 
     async def provide(self, image: str) -> str:
-        """Get an image that the engine has not, and return the name that it has there."""
+        """Pull an image that the engine does not have, if the policy allows it, and return its name on the engine."""
         name = qualified(image, self._settings.registry)
         match self._settings.pull:
             case setting.PullPolicy.NEVER:
@@ -77,7 +77,7 @@ class ImageSource:
                 assert_never(self._settings.pull)
 
     async def identify(self, image: str) -> str:
-        """Return the digest of an image, which is got as the policy says."""
+        """Return the digest of an image, which is pulled first if the policy says so."""
         name = await self.prepare(image)
         try:
             return await self._engine.image_id(name)
@@ -93,13 +93,16 @@ class ImageSource:
             await self._pull(name)
         except engine.Refused as error:
             if fault_of(str(error)) is Fault.NETWORK and (found := await self._find_local(name, image)):
-                logger.warning("a local image is used: its registry does not answer", extra={"image": found})
+                logger.warning(
+                    "a local image is used, because its registry does not answer; it may be out of date",
+                    extra={"image": found},
+                )
                 return found
             raise _image_error(f"the image {name} is not on the engine and cannot be pulled", name, error) from error
         return name
 
     async def _find_local(self, *names: str) -> str:
-        """Return the first of these that the engine has: it may have been loaded meanwhile, or without its registry."""
+        """Return the first of these names that the engine has: the image may have been loaded by hand meanwhile."""
         for name in names:
             with contextlib.suppress(engine.Gone):
                 await self._engine.image_id(name)
@@ -111,20 +114,20 @@ class ImageSource:
         try:
             header = await asyncio.to_thread(credential.header, self._settings, registry)
         except credential.CredentialError as error:
-            message = f"the image {name} cannot be pulled: the credentials for {registry} cannot be had: {error}"
+            message = f"the image {name} cannot be pulled: the credentials for {registry} cannot be read: {error}"
             raise port.RunError(port.Reason.IMAGE, message) from error
         logger.info("an image is pulled", extra={"image": name, "is_logged_in": header is not None})
         await self._engine.pull(name, auth_header=header)
 
 
 def vanished(name: str, error: engine.Gone) -> port.RunError:
-    """Return what is said about an image that somebody removes at once."""
+    """Make the error for an image that was removed from the engine right after it was provided."""
     message = f"the engine does not have the image {name}, though it has just been provided: {error}"
     return port.RunError(port.Reason.IMAGE, message)
 
 
 def fault_of(message: str) -> Fault:
-    """Tell from an engine's sentence why a pull failed."""
+    """Return why a pull failed, judged by the words of the engine's message."""
     said = message.lower()
     return next((fault for fault, words in _WORDS.items() if any(word in said for word in words)), Fault.OTHER)
 
@@ -141,6 +144,6 @@ def _image_error(what: str, name: str, error: engine.Refused) -> port.RunError:
             advice = f"; does {registry} have it, with this tag?"
         case _:
             advice = ""
-    # Everybody who may see the workflow reads it, and a registry may repeat what it was told.
+    # Everybody who may see the workflow can read the message, and a registry may repeat credentials in it.
     said = redaction.redact(str(error).strip())[:MAX_SAID_CHARACTERS]
     return port.RunError(port.Reason.IMAGE, f"{what}: {said}{advice}")

@@ -1,4 +1,4 @@
-"""A container as the engine describes it when it is inspected."""
+"""The state of a container, read from the engine's answer to an inspection."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _NEVER = "0001-01-01"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """What is known of a container. `seconds` is how long it ran by the engine's clock, once it has ended."""
+    """The state of a container. `seconds` is how long it ran by the engine's clock, None before it has ended."""
 
     id: str
     image_id: str
@@ -29,17 +29,17 @@ class Container:
 
     @property
     def is_over(self) -> bool:
-        """Whether it ran and has ended; one that never ran has an exit code, too, and it means nothing."""
+        """Whether the container ran and has ended. The exit code of one that never ran means nothing."""
         return self.was_started and self.status in _OVER
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be killed; one that was never started is neither running nor over."""
+        """Whether the container can be killed. One that was never started is neither running nor over."""
         return self.status in _RUNNING
 
 
 def read(found: Mapping[str, Any]) -> Container:
-    """Read what the engine answers to an inspection."""
+    """Read the engine's answer to an inspection."""
     state = found["State"]
     was_started = not state["StartedAt"].startswith(_NEVER)
     is_over = was_started and state["Status"] in _OVER

@@ -1,10 +1,10 @@
-"""How a container says which run it is: by its name, which no two can have, and by labels.
+"""The name and the labels of a container, which say which run it is. No two containers can have the same name.
 
-    tinkwell.managed=true  .instance=STATE_DIRECTORY  .attempt=N  .hook=NAME, empty for what is no hook
+    tinkwell.managed=true  .instance=STATE_DIRECTORY  .attempt=N  .hook=NAME, empty if it is no hook
     .creation=ID of the call that has created it
     of a workflow's:  .workflow=ID  .action=ID          of a release's:  .release=ID  .step=ID, the others are empty
 
-Other labels are the caller's. What does not carry its own labels in this way is nobody's run.
+Other labels are the caller's. A container without these labels is not a run.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ MANAGED: Mapping[str, str] = {"managed": "true"}
 
 
 def labels_of(key: RunKey, *, instance: str, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a run's container; what the others say of the run itself does not count.
+    """Return the labels of a run's container. Entries of `others` with the names of these labels are ignored.
 
-    A container has its image's labels, too, but for those that it was given: what it is not is given as empty.
+    A container also inherits labels of its image. So labels that do not apply are set to an empty value.
     """
     owner, run = WORDS[key.kind]
     none = {word: "" for words in WORDS.values() for word in words}
@@ -30,17 +30,17 @@ def labels_of(key: RunKey, *, instance: str, others: Mapping[str, str]) -> dict[
 
 
 def filters(labels: Mapping[str, str]) -> list[str]:
-    """Return what selects the containers of runs that carry these labels."""
+    """Return the engine's filters for containers of runs with these labels."""
     return [f"{PREFIX}{name}={value}" for name, value in {**MANAGED, **labels}.items()]
 
 
 def is_of_creation(labels: Mapping[str, str], creation: str) -> bool:
-    """Say whether a container was created by a call that gave itself this name."""
+    """Return whether a container was created by the call with this id."""
     return labels.get(f"{PREFIX}{CREATION}") == creation
 
 
 def key_of(labels: Mapping[str, str]) -> RunKey | None:
-    """Return which run a container says it is, None where it does not say so."""
+    """Return the key of the run that a container's labels name, None if they name none."""
     names = ("managed", "attempt", "hook")
     managed, attempt, hook = (labels.get(f"{PREFIX}{name}", "") for name in names)
     for kind, words in WORDS.items():
@@ -54,6 +54,6 @@ def key_of(labels: Mapping[str, str]) -> RunKey | None:
 
 
 def container_name(key: RunKey) -> str:
-    """Return the name that the container of a run has, and no other."""
+    """Return the name of a run's container."""
     name = f"tinkwell-{state_dir.checked(key.run)}-{key.attempt}"
     return f"{name}-{state_dir.checked(key.hook)}" if key.hook else name

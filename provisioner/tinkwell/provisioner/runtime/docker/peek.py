@@ -1,8 +1,8 @@
-"""What a container is writing at the moment.
+"""Shows the line that a container is writing at the moment.
 
-The engine's log has a line once it is complete. A progress that is written over by carriage returns may not be for
-hours, so who follows a log attaches to the container as well, and looks there at the line that is not complete. All
-else comes from the log alone: what is attached may begin late and break off, and nothing is lost by that.
+The engine's log has a line only when it is complete. A progress, which carriage returns overwrite, may not be complete
+for hours. So the reader of a log also attaches to the container, and takes the incomplete line from there. All complete
+lines come from the log, so nothing is lost if the attachment begins late or breaks off.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from tinkwell.provisioner.runtime import output
 from tinkwell.provisioner.runtime.docker import attachment
 from tinkwell.provisioner.runtime.stream_line import StreamLines
 
-# However fast a progress is, nobody is woken more often than so.
+# The shortest time between two calls of `on_news`.
 PAUSE_SECONDS = 0.5
 
 
 class Peek:
-    """Reads what a container writes, in a thread of its own: a container waits for who is attached and does not read.
+    """Reads the output of a container in its own thread, because a container blocks if an attached reader is slow.
 
-    `on_news` is called in the loop after something has changed. To be closed by its user.
+    `on_news` is called in the loop after a progress has changed. The user must call `close`.
     """
 
     def __init__(self, attached: attachment.Attachment, on_news: Callable[[], None]) -> None:
@@ -39,10 +39,10 @@ class Peek:
         threading.Thread(target=self._read, name="docker-stream-peek", daemon=True).start()
 
     def progress(self, completed: dict[LogStream, int]) -> tuple[LogStream, bytes] | None:
-        """Return the progress that follows on so many complete lines of each stream, as it stands.
+        """Return the current progress and its stream, if it follows `completed` complete lines of each stream.
 
-        Not its first state: reading may have begun in the midst of that, and of a part of a secret there, nobody would
-        know.
+        The first state of a progress is not returned: reading may have begun in the middle of it, and a secret that is
+        cut there would not be recognised.
         """
         with self._lock:
             self._is_told = False
@@ -53,14 +53,14 @@ class Peek:
         return None
 
     def close(self) -> None:
-        """Let go of the container; the thread ends soon."""
+        """Close the attachment; the thread ends soon."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
         self._attached.cut()
 
     def _read(self) -> None:
-        """Read to the end, in the thread; that it breaks off is no fault."""
+        """Read to the end, in the thread. It is no error if the attachment breaks off."""
         frames = output.FrameReader()
         try:
             while chunk := self._attached.receive():
@@ -74,12 +74,12 @@ class Peek:
     def _take(self, stream: LogStream, payload: bytes) -> None:
         with self._lock:
             for _ in self._lines[stream].feed(payload):
-                pass  # complete lines come from the log
+                pass  # Complete lines come from the log.
             self._completed[stream] += payload.count(b"\n")
             is_told = self._is_told or not self._lines[stream].is_progress
             self._is_told = self._is_told or not is_told
         if not is_told:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+            with contextlib.suppress(RuntimeError):  # The loop is closed, so nobody waits.
                 self._loop.call_soon_threadsafe(self._tell_later)
 
     def _tell_later(self) -> None:

@@ -16,19 +16,19 @@ from tinkwell.provisioner.state_dir import state_dir
 logger = logging.getLogger(__name__)
 
 WAIT_SECONDS = 60.0
-# A container that still runs so long after the end of its output is not what has ended it.
+# If a container still runs this long after the end of its output, the connection to its output broke off.
 END_SECONDS = 2.0
 KILL_SECONDS = 10.0
 REOPEN_SECONDS = 0.5
 POLL_SECONDS = 0.1
 CREATOR_SECONDS = 3.0
-# Of a container that runs for so long, it is worth a look what it is writing.
+# How long a log is followed before the container's incomplete line is looked at too.
 PEEK_SECONDS = 1.0
-FORGOTTEN = "lines were dropped here: the engine does not keep all of so much output; what follows may repeat some"
+FORGOTTEN = "lines were dropped here: the engine keeps only a part of so much output; the next lines may repeat some"
 
 
 class DockerRun:
-    """A run of the docker runtime: one container, and what is known of it where it was found."""
+    """A run of the docker runtime, which is one container. `known` is its state when it was found."""
 
     def __init__(
         self,
@@ -46,26 +46,26 @@ class DockerRun:
         self._mark = marks.of(key)
         self._known = known
         self._answering: attachment.Answering | None = None
-        # Known without asking the engine: this very object has started it; it has seen its end.
+        # Whether this object has started the container, and whether it has seen its end.
         self._was_started = False
         self._is_over = False
         self._stream: stream.Stream | None = None
 
     @property
     def image_id(self) -> str:
-        """The digest of the image, once the engine has told it."""
+        """The digest of the image, empty until the engine has told it."""
         return "" if self._known is None else self._known.image_id
 
     def lines(self) -> AsyncGenerator[output.OutputLine, None]:
-        """Yield the output: from the engine's log, or what comes to who has asked for an answer."""
+        """Yield the output from the engine's log or, if this object has asked for an answer, from its attachment."""
         return self._log() if self._answering is None else self._answering.lines()
 
     async def _log(self) -> AsyncGenerator[output.OutputLine, None]:
-        """Yield the output, in passes over the engine's log; each begins at its start, and what is known is skipped.
+        """Yield the output in passes over the engine's log. Each begins at its start and skips lines yielded before.
 
-        A pass that follows the log may break off. It may also end well and too early: an engine stops following when
-        the container ends, also where the reader is behind. So the last pass is one that began after the end. An engine
-        forgets the oldest lines first, so that pass also finds out where some were forgotten before they were read.
+        A pass that follows the log may break off. It may also end too early without an error, because an engine stops
+        following when the container ends, even if the reader is behind. So the last pass is one that began after the
+        end. That pass also notices if the engine has forgotten lines before they were read.
         """
         last, reading, opened = 0, None, None
         with told():
@@ -84,7 +84,7 @@ class DockerRun:
                             await self._mark.reserve(line.number)
                             opened = line if line.is_open else None
                             yield line
-            if opened is not None:  # it never came to be complete in the log
+            if opened is not None:  # The log never had this line as a complete one.
                 yield replace(opened, is_open=False)
 
     async def wait(self) -> port.Exit:
@@ -103,7 +103,7 @@ class DockerRun:
         return port.Exit(code=found.exit_code, seconds=found.seconds, note=found.note)
 
     async def _ended(self) -> inspection.Container:
-        """Wait until the container has ended; where its output has before and it goes on, the connection broke off."""
+        """Wait until the container has ended. If its output ended and it goes on, the output counts as broken off."""
         looks = 0
         while not (found := await self._inspect()).is_over:
             looks += 1
@@ -112,18 +112,18 @@ class DockerRun:
                 self._answering.break_off()
             if found.is_running:
                 await self._engine.wait(self.container, at_most_seconds=END_SECONDS if is_early else WAIT_SECONDS)
-            else:  # it is being removed
+            else:  # It is being removed.
                 await asyncio.sleep(POLL_SECONDS)
         return found
 
     async def answer(self) -> bytes:
-        """Return what came of the answer to who has started the container."""
+        """Return the answer, if this object has started the container."""
         if self._answering is None:
-            raise port.RunError(port.Reason.LOST, "its answer went to who has started it, and is gone with that one")
+            raise port.RunError(port.Reason.LOST, "its answer is lost, because the process that started it is gone")
         return self._answering.answer()
 
     async def was_fed(self) -> bool:
-        """Say whether whoever has started the container has noted that it has all of its input."""
+        """Return whether the process that started the container has noted that it has all of its input."""
         with told():
             known = self._known or await self._inspect()
             return not known.takes_input or await asyncio.to_thread(self._marks.is_fed, self.key)
@@ -149,18 +149,18 @@ class DockerRun:
             await asyncio.to_thread(self._marks.remove, self.key)
 
     async def put(self, folder: str, archive: bytes) -> None:
-        """Unpack a tar archive in a folder of the container, which was never started."""
+        """Unpack a tar archive in a folder of the container, which must not have been started."""
         try:
             await self._engine.put(self.container, folder, archive)
         except engine.Refused as error:
             await self._engine.remove(self.container)
-            message = f"the container does not take its files: {error}"
+            message = f"the files of the workspace cannot be put into the container: {error}"
             raise port.RunError(port.Reason.SPECIFICATION, message) from error
 
     async def start(
         self, *, stdin: bytes | None = None, answer_bytes: int = 0, may_begin: Callable[[], bool] = port.always
     ) -> None:
-        """Start the container, which was never started; before that, attach to it what it gets and what it says."""
+        """Attach to the container's input and answer, if it has these, and start it for the first time."""
         async with contextlib.AsyncExitStack() as undo:
             attach = functools.partial(self._attach, undo)
             try:
@@ -193,10 +193,13 @@ class DockerRun:
         try:
             self._marks.note_fed(self.key)
         except OSError as error:
-            logger.warning("who adopts this run will kill it", extra={"run": self.key.run, "cause": str(error)})
+            logger.warning(
+                "it cannot be noted that a run has got all of its input; if this provisioner dies, the run is killed",
+                extra={"run": self.key.run, "cause": str(error)},
+            )
 
     async def _hear_out(self, answering: attachment.Answering) -> None:
-        """Wait for the end of the output, which is that of the container."""
+        """Wait for the end of the output, which is the end of the container."""
         while not answering.is_over:
             try:
                 async with asyncio.timeout(WAIT_SECONDS):
@@ -206,17 +209,17 @@ class DockerRun:
                     answering.break_off()
 
     async def _ensure_started(self) -> None:
-        """Start a container whose creator died before it could; a creator that lives is given the time to do it."""
+        """Start a container if its creator has not done so within `CREATOR_SECONDS`, because it has probably died."""
         deadline = asyncio.get_running_loop().time() + CREATOR_SECONDS
         while (found := await self._inspect()).status == "created":
             if asyncio.get_running_loop().time() > deadline:
                 if found.takes_input or not found.keeps_output:
-                    raise port.RunError(port.Reason.LOST, "it never ran, and who was to attach to it is gone")
+                    raise port.RunError(port.Reason.LOST, "it never ran, and the process that was to start it is gone")
                 await self.start()
             await asyncio.sleep(POLL_SECONDS)
 
     async def _read(self, reading: "_Pass") -> AsyncGenerator[output.OutputLine, None]:
-        """Yield what one pass brings, and say whether that was everything."""
+        """Yield the lines of one pass, and set `reading.is_complete` if no other pass is needed."""
         is_over = reading.is_over
         try:
             log = self._stream = await self._engine.logs(self.container, follow=not is_over)
@@ -231,31 +234,34 @@ class DockerRun:
         except stream.BrokenStreamError:
             return
         except engine.Gone:
-            is_over = True  # what was read is all there ever will be
+            is_over = True  # Nothing more can be read.
         if is_over:
             for line in await self._finish(reading):
                 yield line
-        else:  # the log ends a moment before the container is said to have ended
+        else:  # The log ends a moment before the engine says that the container has ended.
             await self._engine.wait(self.container, at_most_seconds=KILL_SECONDS)
 
     async def begin_peek(self, on_news: Callable[[], None]) -> peek.Peek | None:
-        """Look at what the container is writing; None where the engine does not allow it."""
+        """Attach to the container to see its incomplete line; None if the engine refuses."""
         try:
             attached = await self._engine.attach(self.container, streams=("stdout", "stderr"), with_log=True)
         except engine.EngineError as error:
-            logger.debug("a progress is not shown", extra={"run": self.key.run, "cause": str(error)})
+            logger.debug(
+                "the engine refused to attach to a container; its progress is not shown",
+                extra={"run": self.key.run, "cause": str(error)},
+            )
             return None
         return peek.Peek(attached, on_news)
 
     async def _take(self, chunk: bytes, reading: "_Pass") -> Iterable[output.OutputLine]:
-        """Return the lines that a chunk completes. How they are numbered depends on the first one's stamp."""
+        """Return the lines that a chunk completes. Their numbers depend on the stamp of the log's first line."""
         if reading.reader is not None:
             return reading.reader.feed(chunk)
         reading.head += chunk
         if (stamp := output.first_stamp(reading.head)) is None:
             return ()
         base = await self._mark.begin(stamp)
-        # Of a log whose beginning is forgotten, nobody wants as much again as was read.
+        # If the first half of a long output was read and the engine has forgotten lines since, only the end is wanted.
         reader = reading.reader = output.OutputReader(base=base, has_stamps=True, is_long=reading.was_long and base > 0)
         notes = [reader.note(FORGOTTEN)] if base else []
         return itertools.chain(notes, reader.feed(bytes(reading.head)))
@@ -272,7 +278,7 @@ class DockerRun:
             return True
 
     async def _keeps_output(self) -> bool:
-        """Say whether the output is where the engine keeps it, and not only with who has started the container."""
+        """Return whether the engine keeps the output, and does not only send it to the process that attached."""
         try:
             known = self._known or await self._engine.inspect(self.container)
         except engine.Gone:
@@ -288,7 +294,7 @@ class DockerRun:
 
 
 class _Pass:
-    """One pass over the log: `is_over` when it began after the container's end, `is_complete` when nothing is left."""
+    """One pass over the log. `is_over`: it began after the container's end. `is_complete`: no other pass is needed."""
 
     def __init__(self, *, is_over: bool, was_long: bool) -> None:
         self.is_over = is_over
@@ -299,12 +305,12 @@ class _Pass:
 
     @property
     def is_long(self) -> bool:
-        """Whether the first half of a long output was read, by this pass or a former one."""
+        """Whether the first half of a long output was read, by this pass or an earlier one."""
         return self.was_long or (self.reader is not None and self.reader.is_long)
 
 
 class _Peeking:
-    """Looks at what is being written, for a pass that follows the log, once that has gone on for a while."""
+    """Shows the container's incomplete line in a pass that follows the log, after `PEEK_SECONDS`."""
 
     def __init__(self, run: DockerRun, log: stream.Stream, reading: _Pass) -> None:
         self._run = run
@@ -323,7 +329,7 @@ class _Peeking:
         self._end()
 
     async def lines(self) -> Iterable[output.OutputLine]:
-        """Return the line that is being written, where it is a progress and has changed."""
+        """Return the incomplete line if it is a progress and has changed."""
         if self._reading.is_long:
             self._end()
         elif self._is_due:
@@ -349,7 +355,7 @@ class _Peeking:
 
 @contextlib.contextmanager
 def told() -> Iterator[None]:
-    """Tell errors of the engine as errors of the run."""
+    """Raise errors of the engine and of the state directory as `RunError`."""
     try:
         yield
     except engine.Unreachable as error:

@@ -1,10 +1,9 @@
 """Runs actions and steps as containers on a Docker Engine.
 
-The container's name is made of the action or step and the attempt, so the engine itself keeps two starters from
-starting one run twice. Its labels say whose it is; what does not say so is never touched. Its output is kept by the
-engine (`json-file`) and read from there, so that it can be read again after an adoption; the engine, not the reader,
-keeps the container from blocking on its output. A container that is asked for an answer says it to who is attached, see
-`attachment`, and to nobody else.
+The container's name is made of the action or step and the attempt, so the engine prevents that two processes start the
+same run. Its labels say which run it is; containers without these labels are never touched. The engine keeps the output
+(`json-file`), so it can be read again after an adoption, and the container never blocks on it. A container that is
+asked for an answer sends it only to the process that is attached; see `attachment`.
 
 Mounts are folders of this machine. With an engine elsewhere, or with this process in a container, they must have the
 same path where the engine runs.
@@ -55,10 +54,10 @@ class DockerRuntime:
         settings: setting.DockerSettings | None = None,
         answer_seconds: int = ANSWER_SECONDS,
     ) -> Self:
-        """Find the engine; raises `RunError` where none answers in time.
+        """Connect to the engine; raises `RunError` if none answers in time.
 
-        Each run reads its log and waits for its end at the same time, so it needs two streams, and one that gets input
-        three. So many of the former and of the latter may be under way at once.
+        At most `concurrency` runs without input and `fed_concurrency` runs with input may be under way at once. A run
+        needs two streams, one to read its log and one to wait for its end; a run with input needs three.
         """
         with docker_run.told():
             found = await engine.Engine.connect(
@@ -72,41 +71,41 @@ class DockerRuntime:
 
     @property
     def is_local(self) -> bool:
-        """Whether the engine is reached by a socket of this machine; any other may be anywhere."""
+        """Whether the engine is reached by a Unix socket of this machine; another engine may be anywhere."""
         return self._engine.is_local
 
     def seen_at(self, mount: port.Mount) -> str:
-        """Return where the mount is in the container."""
+        """Return the target of the mount."""
         return mount.target
 
     def workspace(self, key: RunKey) -> str:
-        """Return a folder that the engine makes in the container where its image has none."""
+        """Return a folder of the container, which the engine creates if the image does not have it."""
         return WORKSPACE
 
     async def image_id(self, image: str) -> str:
-        """Return the image's digest; it is fetched as the pull policy says."""
+        """Return the image's digest; the image is pulled first if the pull policy says so."""
         with docker_run.told():
             return await self._images.identify(image)
 
     async def start(self, spec: port.RunSpec, may_begin: Callable[[], bool] = port.always) -> port.Run:
-        """Create and start a container; its image comes as the pull policy says."""
+        """Create and start a container; the image is pulled first if the pull policy says so."""
         workspace.check(spec.files)
         with docker_run.told():
             run, is_new = await self._obtain(spec)
-            if is_new:  # the engine would start one that has ended once more
+            if is_new:  # The engine would run a container that has ended once more.
                 if spec.files:
                     await run.put(WORKSPACE, await asyncio.to_thread(workspace.archive, spec.files))
                 await run.start(stdin=spec.stdin, answer_bytes=spec.answer_bytes, may_begin=may_begin)
             return run
 
     async def find(self, key: RunKey) -> docker_run.DockerRun | None:
-        """Find a run by its container's name; a container that does not say that it is this run is somebody else's."""
+        """Find a run by its container's name; a container whose labels do not name this run is ignored."""
         with docker_run.told():
             found = await self._inspect(key)
         return None if found is None else self._run(key, found.id, known=found)
 
     async def find_former(self, key: RunKey) -> list[port.Run]:
-        """Find containers of former attempts by their labels, whatever state directory they were started from."""
+        """Find containers of earlier attempts by their labels, whatever state directory they were started with."""
         _, run_word = WORDS[key.kind]
         with docker_run.told():
             keys = await self._keys({run_word: key.run})
@@ -114,31 +113,31 @@ class DockerRuntime:
         return [self._run(former, label.container_name(former)) for former in formers]
 
     async def find_owned(self, kind: RunKind, owner: str) -> list[port.Run]:
-        """Find a workflow's or release's containers by their labels, whatever state directory they are from."""
+        """Find the containers of a workflow or release by their labels, whatever state directory they are from."""
         owner_word, _ = WORDS[kind]
         with docker_run.told():
             keys = await self._keys({owner_word: owner})
         return [self._run(key, label.container_name(key)) for key in keys if key.kind is kind]
 
     async def held(self, kind: RunKind) -> frozenset[RunKey]:
-        """Return the runs whose containers carry this state directory's id, whether they were ever started or not."""
+        """Return the runs whose containers have this state directory's id, started or not."""
         with docker_run.told():
-            marks = await asyncio.to_thread(self._marks.names)  # first: a container is older than its mark
+            marks = await asyncio.to_thread(self._marks.names)  # First, because a container is older than its mark.
             keys = frozenset(await self._keys({"instance": self._directory.instance}))
             await asyncio.to_thread(self._marks.remove_others, marks, keys)
         return frozenset(key for key in keys if key.kind is kind)
 
     async def close(self) -> None:
-        """Let go of the engine."""
+        """Close the connections to the engine."""
         self._engine.close()
 
     async def _keys(self, labels: Mapping[str, str]) -> list[RunKey]:
-        """Return the keys of all containers that carry these labels and say which run they are."""
+        """Return the keys of all containers with these labels that say which run they are."""
         found = await self._engine.labels_of_all(labels=label.filters(labels))
         return [key for each in found if (key := label.key_of(each)) is not None]
 
     async def _inspect(self, key: RunKey) -> inspection.Container | None:
-        """Describe a run's container; None where there is none that says that it is this run."""
+        """Describe a run's container; None if there is none whose labels name this run."""
         try:
             found = await self._engine.inspect(label.container_name(key))
         except engine.Gone:
@@ -146,7 +145,7 @@ class DockerRuntime:
         return found if label.key_of(found.labels) == key else None
 
     async def _obtain(self, spec: port.RunSpec) -> tuple[docker_run.DockerRun, bool]:
-        """Return the run's container, and whether it is new. That its image is missing is told by its creation."""
+        """Return the run's container, and whether it is new. The image is provided if its creation finds it missing."""
         name = await self._images.prepare(spec.image)
         try:
             return await self._create(spec, name)
@@ -158,10 +157,10 @@ class DockerRuntime:
             raise image.vanished(name, error) from error
 
     async def _create(self, spec: port.RunSpec, image_name: str) -> tuple[docker_run.DockerRun, bool]:
-        """Return the run's container, and whether it is new; raises `engine.Gone` where the image is missing.
+        """Return the run's container, and whether it is new; raises `engine.Gone` if the image is missing.
 
-        The engine may create it and not come to answer, as when it is restarted. A second call then finds it, and knows
-        by the name of the creation whose it is.
+        The engine may create the container and then be restarted before it answers. The next try finds the container
+        and sees by its creation id that this call has created it.
         """
         creation = uuid.uuid4().hex
         name = label.container_name(spec.key)
@@ -194,7 +193,7 @@ class DockerRuntime:
             if (found := await self._inspect(spec.key)) is not None:
                 is_new = label.is_of_creation(found.labels, creation)
                 return self._run(spec.key, found.id, known=None if is_new else found), is_new
-            await asyncio.sleep(docker_run.POLL_SECONDS)  # the name is taken some time before its container is there
+            await asyncio.sleep(docker_run.POLL_SECONDS)  # The name is taken before the container can be found.
         message = f"the engine has a container {name} that is not this run; remove it (docker rm -f {name})"
         raise port.RunError(port.Reason.UNAVAILABLE, message)
 

@@ -1,4 +1,4 @@
-"""What an operator decides about containers, whatever the actions say."""
+"""The operator's settings of containers, which hold for all actions."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +8,7 @@ LOG_BYTES = 200 * 1024 * 1024
 
 
 class PullPolicy(StrEnum):
-    """When an image is fetched from its registry."""
+    """When an image is pulled from its registry."""
 
     ALWAYS = "always"
     MISSING = "missing"
@@ -17,12 +17,12 @@ class PullPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DockerSettings:
-    """Which engine, whose images, and how much of the machine a container gets.
+    """The engine to use, the source of images, and the limits of a container.
 
-    Without `host`, `cert_dir` or `config_file`, what Docker's own programs take from the environment counts; without
-    `ssh_config`, ssh's own files do. `registry`
-    is put before the names of images that name no registry. `user` and `password` are for that registry, or, without
-    it, for Docker Hub. A limit that is None is none. `log_bytes` bounds what the engine keeps of one run's output.
+    If `host`, `cert_dir` or `config_file` is empty, the environment variables of Docker's own programs count; if
+    `ssh_config` is empty, ssh's own files do. `registry` is put before the names of images that name no registry.
+    `user` and `password` are for that registry or, if it is empty, for Docker Hub. A limit of None is no limit.
+    `log_bytes` limits the output that the engine keeps of one run.
     """
 
     host: str = ""

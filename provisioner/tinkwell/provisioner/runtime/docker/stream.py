@@ -1,8 +1,8 @@
-"""An HTTP answer of the engine that is read as it comes: a thread reads, a task takes what has gathered meanwhile.
+"""Reads an HTTP answer of the engine as it comes: a thread reads into a buffer, and a task takes the buffer.
 
-A log comes in a chunk for each line. Handing over each one by itself costs more than reading it, so the thread gathers
-and the task takes everything at once. What is gathered has a bound; at the bound the thread waits, and so, behind its
-socket, does the engine.
+A log comes in one chunk for each line. Handing over each chunk costs more than reading it, so the thread collects
+chunks and the task takes all of them at once. If the buffer is full, the thread waits, and so does the engine, because
+the socket is not read.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import requests
 
 MAX_GATHERED_BYTES = 256 * 1024
-# The end of a container ends its streams; where the engine does not, silence does.
+# How long a stream may be silent after the end of its container, in case the engine does not end it.
 END_SILENCE_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
 
@@ -25,7 +25,7 @@ class BrokenStreamError(Exception):
 
 
 class Stream:
-    """One answer, with one reader. `silence_seconds` without a byte break it; None lets it be silent."""
+    """One answer, with one reader. It breaks off after `silence_seconds` without a byte, never if that is None."""
 
     def __init__(self, response: requests.Response, threads: ThreadPoolExecutor, silence_seconds: float | None) -> None:
         self._response = response
@@ -44,18 +44,18 @@ class Stream:
         self._error: Exception | None = None
 
     def end_soon(self) -> None:
-        """Expect no more than what is already written: a silence now is the end, should the engine not say so."""
+        """End the stream at the next silence of `END_SILENCE_SECONDS`, because its container has ended."""
         self._is_ending = True
         if self._limit is not None and self._limit.when() is None:
             self._limit.reschedule(self._loop.time() + END_SILENCE_SECONDS)
 
     def nudge(self) -> None:
-        """Have the reader look, though nothing may have come: it is given an empty chunk."""
+        """Wake the reader: it gets a chunk, which may be empty."""
         self._is_nudged = True
         self._has_news.set()
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield what comes, to the end; raises `BrokenStreamError` where there is none. To be closed by its user."""
+        """Yield chunks to the end; raises `BrokenStreamError` if the answer breaks off. The user must close it."""
         reading = self._threads.submit(self._read)
         try:
             is_over = False
@@ -84,7 +84,7 @@ class Stream:
             self._limit = None
 
     def _take(self) -> tuple[bytes, bool]:
-        """Take everything that has gathered, and say whether that was all."""
+        """Return the content of the buffer, and whether no more will come."""
         with self._room:
             self._has_news.clear()
             chunk, is_over = bytes(self._gathered), self._is_over
@@ -93,9 +93,9 @@ class Stream:
         return chunk, is_over
 
     def _cut(self) -> None:
-        """Take the socket away from under the thread, which then ends.
+        """Shut down the socket, so that the thread ends.
 
-        Of an answer that was read to its end the connection is another request's by now.
+        If the answer was read to its end, the connection may serve another request already, and is left alone.
         """
         self._finish()
         if self._response.raw.connection is not None:
@@ -109,13 +109,13 @@ class Stream:
                 if not self._gather(chunk):
                     break
             self._finish()
-        except Exception as error:  # the thread's outermost frame: whatever it was, the reader must hear of it
+        except Exception as error:  # The thread's outermost frame: the reader gets any error.
             self._finish(error)
         finally:
             self._response.close()
 
     def _gather(self, chunk: bytes) -> bool:
-        """Add a chunk as soon as there is room; False when nobody wants it any more."""
+        """Add a chunk as soon as there is room; False if the reader has gone."""
         with self._room:
             self._room.wait_for(lambda: len(self._gathered) < MAX_GATHERED_BYTES or self._is_over)
             if self._is_over:
@@ -126,7 +126,7 @@ class Stream:
         return True
 
     def _finish(self, error: Exception | None = None) -> None:
-        """Mark the end, once; the first to mark it says whether it was a good one."""
+        """Mark the end, with an error if there was one. Only the first call counts."""
         with self._room:
             if not self._is_over:
                 self._is_over = True

@@ -1,4 +1,4 @@
-"""The account of this machine that runs are started as, where that is not the provisioner's own."""
+"""The account of this machine that runs are started as, if it is not the provisioner's own."""
 
 import os
 import pwd
@@ -13,7 +13,7 @@ _ACCESS_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account by its numbers: its own, its group's, and those of its other groups."""
+    """An account: its name, its user and group ids, and the ids of its other groups."""
 
     name: str
     uid: int
@@ -22,13 +22,13 @@ class Account:
 
     @property
     def numbers(self) -> tuple[int, int, list[int]]:
-        """The numbers as supervisors know them."""
+        """The user id, group id and other group ids, in the form that supervisors take."""
         return self.uid, self.gid, list(self.groups)
 
     def give(self, folder: Path) -> None:
-        """Make a folder that we have made the account's own, for nobody else to enter; raises `OSError`.
+        """Make the account the owner of a folder that this process has created, and the only one to enter it.
 
-        Its parent must be one where nobody but us puts a link in its place.
+        Only this process may be able to replace the folder in its parent, for example by a link. Raises `OSError`.
         """
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -39,7 +39,7 @@ class Account:
             os.close(handle)
 
     def can_enter(self, folder: Path) -> bool:
-        """Say whether the account gets into a folder; the system decides, so that all of its rules count."""
+        """Return whether the account can enter a folder; a process of that account tries it, so all rules count."""
         test = subprocess.run(  # noqa: S603  (no shell and no foreign input)
             ["/usr/bin/env", "test", "-x", str(folder)],
             cwd="/",
@@ -53,14 +53,14 @@ class Account:
         return test.returncode == 0
 
     def check_reach(self, what: str, folder: Path) -> None:
-        """Raise `port.RunError` where the account cannot enter a folder that it needs."""
+        """Raise `port.RunError` if the account cannot enter a folder that it needs."""
         if not self.can_enter(folder):
             message = f"the account {self.name} of --process-user cannot enter {what}, {folder}: choose one elsewhere"
             raise port.RunError(port.Reason.UNAVAILABLE, message)
 
 
 def find(name: str) -> Account:
-    """Find an account by its name or number. Raises `ValueError` where it is not known, or cannot be taken on."""
+    """Find an account by its name or number. Raises `ValueError` if it is unknown, or if this process is not root."""
     try:
         entry = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
     except (KeyError, OverflowError):

@@ -1,6 +1,6 @@
-"""Names a process so that no other one ever has the name.
+"""Gives each process a name that no other process ever has.
 
-A pid alone would name some stranger, once the process is gone and its number is given out again.
+A pid is not enough, because it is given to another process after the end of the first.
 """
 
 import os
@@ -8,7 +8,7 @@ import signal
 
 
 def of(pid: int) -> str:
-    """Return the name of a process: boot, pid, and when it started. Empty when it is dead."""
+    """Return the name of a process, made of boot id, pid and start time; empty if the process is dead."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # noqa: PTH123  (pathlib would double the start-up time)
             boot = file.read().decode().strip()
@@ -21,13 +21,13 @@ def of(pid: int) -> str:
 
 
 def living(name: str) -> int:
-    """Return the pid of the process that has the name, 0 when it is dead and for no name."""
+    """Return the pid of the process with this name, 0 if it is dead or the name is empty."""
     fields = name.split()
     return int(fields[1]) if fields and of(int(fields[1])) == name else 0
 
 
 def open_handle(name: str) -> int | None:
-    """Open a handle of the very process that has the name, readable when it dies; None when it is dead."""
+    """Open a pidfd of the process with this name, which becomes readable when it dies; None if it is dead."""
     if not (pid := living(name)):
         return None
     try:
@@ -41,7 +41,7 @@ def open_handle(name: str) -> int | None:
 
 
 def send_signal(name: str, number: signal.Signals) -> bool:
-    """Signal the process that has the name; False when it is dead."""
+    """Signal the process with this name; False if it is dead."""
     handle = open_handle(name)
     if handle is None:
         return False

@@ -1,4 +1,4 @@
-"""Images of the process runtime, which are folders: where one is, what it runs, and what tells it from another."""
+"""Images of the process runtime, which are folders: their paths, their entry points and their digests."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ ENTRY_POINTS = ("run", "entrypoint")
 
 
 def find(images: Path | None, image: str) -> Path:
-    """Return the folder of an image, which need not be there; raises `RunError` where there can be none."""
+    """Return the path of an image's folder, which need not exist; raises `RunError` without --process-images."""
     if images is None:
         message = f"the process runtime has no images: --process-images names no folder for {image}"
         raise port.RunError(port.Reason.IMAGE, message)
@@ -18,7 +18,7 @@ def find(images: Path | None, image: str) -> Path:
 
 
 def entry_point(folder: Path, spec: port.RunSpec) -> Path:
-    """Return the file of an image's folder that a run executes; raises `RunError` where there is none."""
+    """Return the file of an image's folder that a run executes; raises `RunError` if there is none."""
     if spec.entrypoint:
         return _named_entry_point(folder, spec)
     for name in ENTRY_POINTS:
@@ -29,16 +29,16 @@ def entry_point(folder: Path, spec: port.RunSpec) -> Path:
 
 
 def identity(folder: Path) -> str:
-    """Return a digest of what is in an image's folder, by names, sizes and times of change; raises `RunError`."""
+    """Return a digest of the names, sizes and modification times in an image's folder; raises `RunError`."""
     if not folder.is_dir():
         raise port.RunError(port.Reason.IMAGE, f"no such image here: {folder} is no folder")
     digest = hashlib.sha256()
     for path, folders, files in os.walk(folder):
-        # What Python keeps beside the files that it loads is not of the image, and comes with its first run.
+        # Python writes these folders during the first run; they are not part of the image.
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(files):
             file = Path(path, name)
-            known = file.stat() if file.exists() else file.lstat()  # a link may lead nowhere
+            known = file.stat() if file.exists() else file.lstat()  # A link may lead nowhere.
             entry = f"{file.relative_to(folder)} {known.st_size} {known.st_mtime_ns}\0"
             digest.update(entry.encode(errors="surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
@@ -58,7 +58,7 @@ def image_name(image: str) -> str:
 
 
 def _named_entry_point(folder: Path, spec: port.RunSpec) -> Path:
-    """Find the file that a caller names, as a path from the image's root or from its folder."""
+    """Return the entry point that the spec names, by its path in the image's folder."""
     found = folder / spec.entrypoint.lstrip("/")
     if ".." in found.parts or not _is_program(found):
         message = f"the image {spec.image} does not start: {folder} holds no executable file {spec.entrypoint}"

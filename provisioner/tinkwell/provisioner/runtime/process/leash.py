@@ -1,8 +1,8 @@
-"""Runs one program, and ends with it all that it has started, however the program ends.
+"""Runs one program, and when it has ended, kills all processes that it has started.
 
-Run by `supervisor.command("leash", *argv)`. The program has this process's environment and stdin, and both of its
-outputs go to stderr. What stdout says is why it cannot be started; it says nothing where it could. SIGTERM kills the
-program. The exit code is the program's; a killed one has 128 + the signal.
+Run by `supervisor.command("leash", *argv)`. The program gets this process's environment and stdin, and its stdout and
+stderr both go to this process's stderr. If the program cannot be started, this process's stdout says why; otherwise
+stdout stays empty. SIGTERM kills the program. The exit code is the program's, or 128 + the signal if it was killed.
 """
 
 import os
@@ -16,7 +16,7 @@ NOT_STARTED = 127
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the program to its end, and return its exit code."""
+    """Run the program to its end, and return the exit code."""
     offspring.adopt()
     wakeup = spawn.catch_signals()
     try:
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _given_environment() -> dict[str, str]:
-    """Return the environment as it was given: the interpreter adds a locale to its own."""
+    """Return the environment that this process was given; the interpreter may have added a locale to `os.environ`."""
     with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
         entries = (os.fsdecode(entry).partition("=") for entry in file.read().split(b"\0") if entry)
         return {name: value for name, _, value in entries}

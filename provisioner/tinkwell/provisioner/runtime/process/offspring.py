@@ -1,8 +1,8 @@
-"""All that a process has started, whatever sessions and groups of its own that has, and the end of it.
+"""Kills all processes that a process has started, also those in sessions and groups of their own.
 
-A supervisor adopts: what loses its parent becomes the supervisor's child, and not that of the system's first process.
-So where its child is dead, all that has come of it are children of the supervisor, and once it has none, nothing of it
-is left. It needs no right for that.
+A supervisor is a subreaper: a descendant that loses its parent becomes the supervisor's child. So once the supervised
+process is dead, its descendants become children of the supervisor one after the other, and once the supervisor has no
+children, nothing is left. This needs no privileges.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ from collections.abc import Iterator
 
 from tinkwell.provisioner.runtime.process import identity
 
-# Whoever is killed in the midst of a call to a device that does not answer dies later, but does nothing more.
+# A killed process that waits for a device dies only when the device answers, but it does nothing more.
 END_SECONDS = 5.0
 _POLL_SECONDS = 0.002
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt() -> None:
-    """Make this process the parent of those of its descendants that lose theirs; raises `OSError`."""
+    """Make this process the new parent of descendants that lose their parent; raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         number = ctypes.get_errno()
@@ -29,7 +29,7 @@ def adopt() -> None:
 
 
 def has_ended(child: int) -> bool:
-    """Say whether a child has ended, which stays a zombie, and reap whatever else has until then."""
+    """Return whether a child has ended, without reaping it; other children that have ended are reaped."""
     while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
         if ended.si_pid == child:
             return True
@@ -38,17 +38,17 @@ def has_ended(child: int) -> bool:
 
 
 def kill_child(child: int) -> None:
-    """Kill a child that was not reaped, so that its number is nobody else's, and its group where it leads one."""
+    """Kill a child and its process group. It must not be reaped yet, so that its pid is still its own."""
     for kill in (os.killpg, os.kill):
-        # What has become another account by a program that may do that is beyond us.
+        # A process that has changed its account by a setuid program cannot be killed from here.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(child, signal.SIGKILL)
 
 
 def end_all() -> None:
-    """Kill all children of this process, and those that come to it by that, until there are none.
+    """Kill all children of this process, and those that it inherits from them, until there are none.
 
-    It waits for their deaths, but not for ever.
+    It waits for their deaths, for at most `END_SECONDS`.
     """
     deadline = time.monotonic() + END_SECONDS
     while _has_children() and time.monotonic() < deadline:
@@ -58,9 +58,9 @@ def end_all() -> None:
 
 
 def kill_tree(name: str) -> None:
-    """Kill a process by its name (see `identity`), its group, and all that still descends from it.
+    """Kill a process by its name (see `identity`), its group, and its descendants.
 
-    Each of them is stopped before the first one dies, since no child of a dead parent can be found any more.
+    All are stopped before the first one is killed, because the children of a dead parent cannot be found.
     """
     if not identity.living(name):
         return
@@ -85,7 +85,7 @@ def _send(name: str, number: signal.Signals) -> bool:
 
 
 def _has_children() -> bool:
-    """Reap what is dead, and say whether something lives."""
+    """Reap dead children, and return whether there are others."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -95,7 +95,7 @@ def _has_children() -> bool:
 
 
 def _processes(*, parent: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of all processes, or of those with a parent, and of their parents."""
+    """Yield the pids of all processes, or of those with this parent, each with the pid of its parent."""
     for entry in os.listdir("/proc"):  # noqa: PTH208
         if not entry.isdecimal():
             continue

@@ -1,14 +1,14 @@
 """Runs an image's entry point as a process of this machine, for development and for machines without an engine.
 
-It isolates nothing: a run sees and may change whatever the provisioner may, or another account that runs are started
-as. What the provisioner keeps to itself are its memory and its environment. An image is a folder,
+It isolates nothing: a run may see and change all that the provisioner may, or the account that runs are started as.
+Only the provisioner's memory and environment are hidden from it. An image is a folder,
 
     IMAGES/<name of the image, without registry, tag and digest>/run        or …/entrypoint
 
-and another entry point is another file of it. Nothing is mounted: a run knows a mount by its source, and volumes not at
-all. It begins in its `workdir`, else in its first mount, else in a folder that is removed with it. Each process has a
-supervisor of its own, `shim`, which outlives the provisioner and keeps the run in files, its input among them. So
-following a run means reading files, and adopting it means reading them again.
+and another entry point is another file of it. Nothing is mounted: a run sees a mount at its source, and volumes are
+ignored. A run begins in its `workdir`, else in its first mount, else in a folder that is removed with it. Each run has
+its own supervisor, `shim`, which outlives the provisioner and keeps the output, the exit code and the input in files.
+So following a run means reading files, and adopting it means reading them again.
 """
 
 import asyncio
@@ -39,25 +39,26 @@ START_SECONDS = 10.0
 LATE_SECONDS = 1.0
 KILL_SECONDS = 10.0
 READ_BYTES = 64 * 1024
-# Of the beginning the supervisor keeps more than is read, so that a reader notes at the same place what was left out,
-# and so it does of the end.
+# The supervisor keeps up to this many bytes of the beginning of an output, and as many of its end. That is more than a
+# reader yields of either, so every reader shortens a long output at the same place.
 MAX_KEPT_BYTES = output.MAX_BYTES
 
 
 class ProcessRuntime:
-    """The runtime that starts processes. `images` is the folder that holds the images' folders.
+    """The runtime that starts processes. `images` is the folder that holds the folders of the images.
 
-    With an `account`, runs are started as that one, which only root can do. It gets at its own files alone.
+    With an `account`, runs are started as that account, which only root can do. A run then has no access to the files
+    of other runs.
     """
 
     name = "process"
-    engine_id = ""  # there is one for each state directory
+    engine_id = ""  # Each state directory is an engine of its own.
     is_local = True
 
     def __init__(
         self, directory: state_dir.StateDir, images: Path | None, *, account: Account | None = None, threads: int = 4
     ) -> None:
-        secrecy.hide()  # runs that are adopted are there already
+        secrecy.hide()  # Runs that are going to be adopted are running already.
         if account is not None:
             directory.let_through()
         self._directory = directory
@@ -70,7 +71,7 @@ class ProcessRuntime:
         return mount.source
 
     def workspace(self, key: RunKey) -> str:
-        """Return a folder in that of the run."""
+        """Return the workspace in the folder of the run."""
         return str(self._directory.run_dir(key) / shim.WORKSPACE)
 
     async def image_id(self, image: str) -> str:
@@ -82,7 +83,7 @@ class ProcessRuntime:
         try:
             return await _call(self._threads, lambda: self._start(spec, may_begin))
         except subprocess.SubprocessError as error:
-            # The supervisor may begin still, or have begun the process before it died.
+            # The supervisor may still start the process, or may have started it before it died.
             await ProcessRun(spec.key, self._directory.run_dir(spec.key), self._threads).remove()
             raise _refused(error) from error
 
@@ -106,7 +107,7 @@ class ProcessRuntime:
         return frozenset(key for key in keys if key.kind is kind)
 
     async def close(self) -> None:
-        """Let go of the threads."""
+        """Stop the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _find(self, key: RunKey) -> "ProcessRun | None":
@@ -117,7 +118,10 @@ class ProcessRuntime:
         folder = self._folder(spec.image)
         entry_point = image_folder.entry_point(folder, spec)
         if spec.volumes:
-            logger.warning("volumes are not mounted", extra={"runtime": self.name, "run": spec.key.run})
+            logger.warning(
+                "the process runtime cannot mount volumes; the run begins without them",
+                extra={"runtime": self.name, "run": spec.key.run},
+            )
         for mount in spec.mounts:
             mount.provide()
             if not Path(mount.source).exists():
@@ -128,7 +132,7 @@ class ProcessRuntime:
         workspace.check(spec.files)
         path = self._directory.run_dir(spec.key)
         described = _describe(spec, entry_point, path, self._account)
-        # Nobody asks what a workflow's image was, so it is not looked at file by file.
+        # Only releases ask for the digest of an image, so the files of other images need not be read.
         if spec.key.kind is RunKind.RELEASE:
             described["image_id"] = image_folder.identity(folder)
         files = {f"{shim.WORKSPACE}/{name}": content for name, content in spec.files.items()}
@@ -154,7 +158,7 @@ class ProcessRun:
 
     @property
     def image_id(self) -> str:
-        """The digest of the image's folder at the start, of a step's image; a small file is read for it."""
+        """The digest of the image's folder at the start; empty for actions. It reads a small file."""
         try:
             return str(self._read_spec().get("image_id", ""))
         except FileNotFoundError:
@@ -165,7 +169,7 @@ class ProcessRun:
         reader = output.OutputReader()
         begin = 0
         while True:
-            # In this order: a supervisor that is dead before the read has written everything.
+            # This must come before the read: if the supervisor is dead now, all output is in the file.
             is_over = not await _call(self._threads, lambda: self._alive("shim"))
             offset = begin
             chunk = await _call(self._threads, lambda: self._read_output(offset))  # noqa: B023  (ends in this turn)
@@ -180,20 +184,20 @@ class ProcessRun:
             yield line
 
     async def wait(self) -> port.Exit:
-        """Wait for the supervisor's death, and read what it wrote down before."""
+        """Wait until the supervisor is dead, and read the exit that it has written."""
         await self._supervisor_death()
         return await _call(self._threads, self._read_exit)
 
     async def answer(self) -> bytes:
-        """Read what the supervisor has kept of the answer."""
+        """Read the answer that the supervisor has kept."""
         return await _call(self._threads, self._read_answer)
 
     async def was_fed(self) -> bool:
-        """Say whether its supervisor has begun, for the input is a file: before that nothing of it has run."""
+        """Return whether the supervisor has begun: the input is a file, so a run that has begun has all of it."""
         return await _call(self._threads, lambda: bool(self._recorded("shim")))
 
     async def kill(self) -> None:
-        """Kill the process and its group."""
+        """Kill the process and all that it has started."""
         await _call(self._threads, self._kill)
         try:
             async with asyncio.timeout(KILL_SECONDS):
@@ -210,7 +214,7 @@ class ProcessRun:
             await late.remove()
 
     def _take_away(self) -> "ProcessRun | None":
-        """Remove the folder, after which no supervisor begins; returns what one has begun that was not seen before."""
+        """Remove the folder, so that no supervisor can begin. Returns the run if one has begun just before that."""
         scrap = state_dir.take_run(self._path)
         if scrap is None:
             return None
@@ -282,7 +286,7 @@ class ProcessRun:
 
 
 async def _call(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
-    """Run a blocking function; what the file system does not allow is told as a `RunError`."""
+    """Run a blocking function, and raise an error of the file system as a `RunError`."""
     try:
         return await abandonable_thread.run(threads, function)
     except (OSError, state_dir.StateError) as error:
@@ -290,13 +294,13 @@ async def _call(threads: ThreadPoolExecutor, function: Callable[[], T]) -> T:
 
 
 def _describe(spec: port.RunSpec, entry_point: Path, path: Path, account: Account | None) -> dict[str, Any]:
-    """Give what the supervisor needs, and the key, which a folder's name holds only in part."""
+    """Build the content of `spec.json`: what the supervisor needs, and the whole key of the run."""
     mounted = next((each.source for each in spec.mounts), "")
     directory = spec.workdir or mounted or shim.WORKSPACE
     return {
         "key": asdict(spec.key),
         "argv": [str(entry_point), *(spec.command or ())],
-        # What images of this runtime bring along are programs of this machine, wherever the provisioner finds its own.
+        # Images of this runtime use programs of this machine, from the same PATH as the provisioner.
         "environment": {"PATH": os.environ.get("PATH", shim.DEFAULT_PATH)} | spec.variables(),
         "directory": shim.WORKSPACE if directory == str(path / shim.WORKSPACE) else directory,
         "account": None if account is None else account.numbers,
@@ -311,10 +315,10 @@ def _read_keys(paths: Iterable[Path]) -> Iterator[RunKey]:
         try:
             found = json.loads((path / shim.SPEC).read_bytes())["key"]
             yield RunKey(**found | {"kind": RunKind(found["kind"])})
-        except FileNotFoundError:  # who shares the directory has just removed it
+        except FileNotFoundError:  # Another provisioner with this state directory has just removed the run.
             continue
         except (ValueError, LookupError, TypeError):
-            # Such as a machine that lost its power leaves it; the others must not be forgotten for that.
+            # A power failure can leave such a file. The other runs must be found all the same.
             logger.warning("a folder does not say which run it is of; remove it", extra={"folder": str(path)})
 
 
@@ -326,10 +330,10 @@ def _refused(error: subprocess.SubprocessError) -> port.RunError:
 
 
 def _launch(path: Path) -> None:
-    """Start the supervisor; it belongs to nobody, so no child is left to reap.
+    """Start the supervisor, which detaches itself, so that it is no child of this process.
 
-    It has no environment, since what it runs could read that. Raises `subprocess.SubprocessError` where it does not say
-    that the process has begun, whether or not that has.
+    The supervisor gets no environment, because its run could read it. Raises `subprocess.SubprocessError` if the
+    supervisor does not confirm that the process has begun; it may have begun all the same.
     """
     command = supervisor.command("shim", str(path))
     try:
@@ -345,11 +349,11 @@ def _launch(path: Path) -> None:
 
 
 def _hear_out(launcher: subprocess.Popen[bytes]) -> bytes:
-    """Wait for its end, and return what it says; raises `subprocess.TimeoutExpired`."""
+    """Wait for the end of the launcher, and return its stderr; raises `subprocess.TimeoutExpired`."""
     try:
         return launcher.communicate(timeout=START_SECONDS)[1]
     except subprocess.TimeoutExpired as error:
-        # Who was asleep itself for so long has not waited for it.
+        # If the whole machine was suspended, the launcher has had less time than it seems; it gets a little more.
         try:
             return launcher.communicate(timeout=LATE_SECONDS)[1]
         except subprocess.TimeoutExpired:

@@ -1,22 +1,22 @@
-"""Stands between the provisioner and one process: starts it, keeps its output, and writes down how it ended.
+"""The supervisor of one run: starts its process, keeps its output in files, and writes down how it ended.
 
-Run by `supervisor.command("shim", RUN_DIR)`. It forks. The first process waits until the entry point runs and exits,
-with 1 and a sentence on stderr where it does not run. The second belongs to nobody, so it and what it keeps outlive the
-provisioner.
+Run by `supervisor.command("shim", RUN_DIR)`. It forks. The first process waits until the entry point runs, and exits;
+if the entry point cannot be started, it exits with 1 and a sentence on stderr. The second process is detached, so it
+outlives the provisioner.
 
     RUN_DIR/spec.json    read: {"argv": […], "environment": {…}, "directory": "…", "account": [UID, GID, [GID, …]] or
                          null for this one, "stdin": "…", "answer_bytes": N, "max_bytes": N, …}
-    RUN_DIR/stdin        what the entry point reads, if it is to read anything; removed as soon as that has it open
-    RUN_DIR/workspace    a folder to begin in, if there is no other; there already if the run is given files
+    RUN_DIR/stdin        the input of the entry point, if it has any; removed as soon as the entry point has it open
+    RUN_DIR/workspace    the folder to begin in, if there is no other; it exists already if the run is given files
     RUN_DIR/shim         written first: the name of this process, see `identity`
     RUN_DIR/process      written next, before the entry point begins: the name of its process
     RUN_DIR/output       frames, as `runtime.output` reads them: the first ones, and when the run is over the last ones
-    RUN_DIR/answer       stdout, if `answer_bytes` are asked for, and then the frames are of stderr alone. It is kept up
-                         to one byte more than that, which kills the process, and is removed where the disk is full
-    RUN_DIR/exit         written last, at once: {"code": N, "seconds": N}; a killed process has 128 + the signal
+    RUN_DIR/answer       stdout, if `answer_bytes` is above 0; the frames are then only of stderr. A process that writes
+                         more than `answer_bytes` is killed. If the disk is full, the file is removed
+    RUN_DIR/exit         written last, as a whole: {"code": N, "seconds": N}; the code is 128 + the signal if killed
 
-SIGTERM kills the process and all that it has started. So does its end: a run is over when its entry point is. What the
-process has started is known whatever sessions and groups it has made for itself, see `offspring`.
+SIGTERM kills the process and all that it has started. When the entry point ends, the run is over, and all processes
+that are left of it are killed, also those in sessions and groups of their own; see `offspring`.
 """
 
 import json
@@ -30,7 +30,7 @@ from tinkwell.provisioner.runtime.process import identity, offspring, spawn
 from tinkwell.provisioner.runtime.process.spawn import CHUNK_BYTES, STDERR, STDOUT
 
 SPEC, STDIN, ANSWER, WORKSPACE = "spec.json", "stdin", "answer", "workspace"
-# A stream that says how many lines and bytes were left out before what follows.
+# The stream of a frame that says how many lines and bytes were dropped at this place.
 GAP = 255
 HEADER_BYTES = 8
 MAX_LAST_FRAMES = 50_000
@@ -39,7 +39,7 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Start the run that is described in the directory; the exit code is that of the waiting first process."""
+    """Start the run that is described in the directory; return the exit code of the first or the second process."""
     (directory,) = arguments
     os.chdir(directory)
     reader, writer = os.pipe()
@@ -61,12 +61,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _supervise(directory: str, writer: int) -> None:
-    """Run the process to its end; `writer` is told when it has started, and closed."""
+    """Run the process to its end. Once it has started, write `STARTED` to `writer` and close it."""
     with open(SPEC, "rb") as file:  # noqa: PTH123
         spec = json.load(file)
     if spec["directory"] == WORKSPACE:
         _provide_workspace(spec["account"])
-    # By its whole path, so that nothing begins in a folder that has been taken away to be removed.
+    # The absolute path makes this fail if the folder was moved away to be removed, so that no process begins there.
     _write(f"{directory}/shim", identity.of(os.getpid()))
     offspring.adopt()
     wakeup = spawn.catch_signals()
@@ -100,7 +100,7 @@ def _supervise(directory: str, writer: int) -> None:
 
 
 def _provide_workspace(account: spawn.Account | None) -> None:
-    """Make the workspace, and give it to who runs there; nobody else can get at it yet."""
+    """Make the workspace, and make the run's account its owner; no other account has access to it."""
     if not os.path.isdir(WORKSPACE):  # noqa: PTH112
         os.mkdir(WORKSPACE, 0o700)  # noqa: PTH102
     if account is not None:
@@ -110,11 +110,11 @@ def _provide_workspace(account: spawn.Account | None) -> None:
 
 
 def _record(pid: int, pipes: dict[int, Callable[[bytes], None]], wakeup: int) -> int:
-    """Keep the output until the process has ended, kill what it left behind, and keep what is still in the pipes.
+    """Keep the output until the process has ended, kill what it has left, and keep the rest of the pipes.
 
     Returns the status with which the process ended.
     """
-    # The process stays a zombie, so its pid and group are nobody else's until it is reaped.
+    # The process stays a zombie until it is reaped, so no other process can have its pid or group.
     while not offspring.has_ended(pid):
         for descriptor in select.select([*pipes, wakeup], [], [])[0]:
             if descriptor != wakeup:
@@ -131,7 +131,7 @@ def _record(pid: int, pipes: dict[int, Callable[[bytes], None]], wakeup: int) ->
 
 
 def _copy(descriptor: int, pipes: dict[int, Callable[[bytes], None]]) -> None:
-    """Move what a pipe holds; a pipe that nobody writes to any more is closed."""
+    """Read what a pipe holds; close the pipe if all writers have closed it."""
     chunk = os.read(descriptor, CHUNK_BYTES)
     if chunk:
         pipes[descriptor](chunk)
@@ -141,7 +141,7 @@ def _copy(descriptor: int, pipes: dict[int, Callable[[bytes], None]]) -> None:
 
 
 class _Recorder:
-    """Writes frames to a file until it holds `max_bytes`, and of what comes then the last ones, as much again."""
+    """Writes frames to a file: the first `max_bytes` of them at once, and at the end the last `max_bytes`."""
 
     def __init__(self, name: str, max_bytes: int) -> None:
         self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -164,7 +164,7 @@ class _Recorder:
             self._leave_out()
 
     def finish(self) -> None:
-        """Write the last frames, once nothing comes any more."""
+        """Write the last frames, when there is no more output."""
         self._leave_out()
         if self._lines or self._bytes:
             self._append(_frame(GAP, self._lines.to_bytes(8, "big") + self._bytes.to_bytes(8, "big")))
@@ -172,7 +172,7 @@ class _Recorder:
             self._append(frame)
 
     def _leave_out(self) -> None:
-        """Forget the oldest frames of those that are too many, half of them at once, since each look moves the rest."""
+        """Drop the oldest of the last frames. It is called at twice the limit, because it moves all the others."""
         least = max(len(self._last) - MAX_LAST_FRAMES, 0)
         first, kept = len(self._last), 0
         while first > least and kept + len(self._last[first - 1]) <= self._max_bytes:
@@ -188,8 +188,8 @@ class _Recorder:
         try:
             while frame and not self._is_broken:
                 frame = frame[os.write(self._file, frame) :]
-        except OSError:  # the disk is full: the process shall not block on its output for that
-            self._is_broken = True  # after a part of a frame there is no other one
+        except OSError:  # The disk is full. The process must not block on its output for that.
+            self._is_broken = True  # A part of a frame may be in the file, so no other frame can follow.
 
 
 def _frame(stream: int, payload: bytes) -> bytes:
@@ -197,7 +197,7 @@ def _frame(stream: int, payload: bytes) -> bytes:
 
 
 class _Answer:
-    """Keeps what a process answers in a file, and kills the process where that is too much; the rest is dropped."""
+    """Keeps the answer of a process in a file, and kills the process if it is too long; the rest is dropped."""
 
     def __init__(self, name: str, max_bytes: int, pid: int) -> None:
         self._name = name
@@ -213,7 +213,7 @@ class _Answer:
         try:
             while kept:
                 kept = kept[os.write(self._file, kept) :]
-        except OSError:  # a part of an answer is none
+        except OSError:  # The disk is full, and a part of an answer is worth nothing.
             self._room = 0
             os.unlink(self._name)  # noqa: PTH108
         if not self._room:
@@ -221,7 +221,7 @@ class _Answer:
 
 
 def _detach() -> None:
-    """Let go of the terminal and of the pipes of whoever started this."""
+    """Close the terminal and the pipes that were inherited."""
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, STDOUT, STDERR):
         os.dup2(null, descriptor)
@@ -229,7 +229,7 @@ def _detach() -> None:
 
 
 def _write(name: str, text: str) -> None:
-    """Write a file that is either not there or complete."""
+    """Write a file so that it is complete as soon as it exists."""
     descriptor = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.write(descriptor, text.encode())
     os.close(descriptor)

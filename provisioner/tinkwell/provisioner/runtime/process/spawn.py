@@ -1,4 +1,4 @@
-"""Starts one program as a child of a supervisor, which has no threads, and tells a supervisor what happens to it."""
+"""Starts a program as a child of a supervisor, which must have no threads, and turns signals into bytes."""
 
 import contextlib
 import ctypes
@@ -10,7 +10,7 @@ STDOUT, STDERR = 1, 2
 CHUNK_BYTES = 64 * 1024
 _PR_SET_PDEATHSIG = 1
 
-# Numbers of the account, of its group, and of its other groups. (An alias that says so would load `typing`.)
+# User id, group id and the ids of other groups. (It is no `TypeAlias`, since importing `typing` takes time.)
 Account = tuple[int, int, list[int]]
 
 
@@ -26,14 +26,14 @@ def spawn(
     is_bound: bool = False,
     record: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Start a program in a group of its own, and return its pid once it runs.
+    """Start a program in its own process group, and return its pid once it runs.
 
-    `stdin` is a file that it reads, and `out` and `err` are what it writes to. As another account it may begin only
-    where that may go; the file is opened before. One that `is_bound` is killed when this process dies. `record` is told
-    its pid before it begins; where this process dies until then, it never begins. Raises `OSError` and `ValueError`
-    where it does not run.
+    `stdin` is the file that it reads, opened before the change of account; `out` and `err` are descriptors that it
+    writes to. `account` must be able to enter `directory`. A program that `is_bound` is killed when this process dies.
+    `record` is called with its pid before it begins; if this process dies before that, the program never begins. Raises
+    `OSError` and `ValueError` if it cannot be started.
     """
-    reader, writer = os.pipe()  # which is closed by the start of the program
+    reader, writer = os.pipe()  # The start of the program closes `writer`.
     gate, opener = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -49,12 +49,12 @@ def spawn(
                 ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if directory is not None:
                 os.chdir(directory)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and a child would inherit that
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and the program would inherit that.
                 signal.signal(number, signal.SIG_DFL)
             _await_opening(gate)
             os.execvpe(argv[0], list(argv), environment)  # noqa: S606
         except (OSError, ValueError) as error:
-            # A program that is looked for along PATH is told in bytes.
+            # The name of a program that was looked up in PATH is in bytes here.
             if isinstance(error, OSError) and isinstance(error.filename, bytes):
                 error.filename = os.fsdecode(error.filename)
             os.write(writer, str(error).encode(errors="replace"))
@@ -63,7 +63,7 @@ def spawn(
     os.close(writer)
     os.close(gate)
     record(pid)
-    with contextlib.suppress(BrokenPipeError):  # it has failed before it got there
+    with contextlib.suppress(BrokenPipeError):  # The child has failed before it waited here.
         os.write(opener, b"g")
     os.close(opener)
     message = b"".join(iter(lambda: os.read(reader, CHUNK_BYTES), b""))
@@ -75,7 +75,7 @@ def spawn(
 
 
 def catch_signals() -> int:
-    """Turn SIGCHLD and SIGTERM into bytes, and return where they can be read."""
+    """Turn SIGCHLD and SIGTERM into bytes, and return the descriptor to read them from."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -85,7 +85,7 @@ def catch_signals() -> int:
 
 
 def _await_opening(gate: int) -> None:
-    """Wait until a program may begin, and end where its supervisor is dead."""
+    """Wait until the program may begin, and exit if the supervisor is dead."""
     if not os.read(gate, 1):
         os._exit(127)
 

@@ -1,8 +1,8 @@
-"""How supervisors of processes are started: in little time, and knowing nothing of who starts them.
+"""Builds the command that starts a supervisor: one that starts quickly and gets nothing of this process's environment.
 
-One of them is a program of Python that imports nothing but the standard library, and little of that, so that it starts
-within some 20 ms. Programs can read the environment of the process that they are children of, so it must have nothing
-in its own but what the program may know.
+A supervisor is a Python program that imports only a few modules of the standard library, so it starts within some
+20 ms. A program can read the environment of its parent process, so a supervisor's environment must hold nothing that
+its program may not know.
 """
 
 import sys
@@ -11,7 +11,7 @@ from pathlib import Path
 from tinkwell.provisioner.runtime import open_file
 
 _ROOT = Path(__file__).parents[4]
-# Our path comes last, so that nothing there stands in for a module of the standard library.
+# This package's path comes last, so that no module there hides one of the standard library.
 _BOOT = (
     "import resource as r, sys; sys.path.append(sys.argv.pop(1)); "
     "r.setrlimit(r.RLIMIT_NOFILE, (int(sys.argv.pop(1)), r.getrlimit(r.RLIMIT_NOFILE)[1])); "

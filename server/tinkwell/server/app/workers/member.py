@@ -14,7 +14,6 @@ from typing import Any
 from tinkwell.server.app.dev import child, launch
 from tinkwell.server.app.workers.channel import Channel
 
-_ASK_SECONDS = 4
 # How long a process may take to end after its end of the channel was closed.
 _EXIT_SECONDS = 5
 
@@ -29,9 +28,10 @@ class Member:
     `ready` gets the address at which it serves. `failure` is the reason why it does not serve, once it has sent one.
     """
 
-    def __init__(self, running: asyncio.subprocess.Process, channel: Channel) -> None:
+    def __init__(self, running: asyncio.subprocess.Process, channel: Channel, *, ask_seconds: float) -> None:
         self._process = running
         self._channel = channel
+        self._ask_seconds = ask_seconds
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._asked = 0
         self.ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -75,7 +75,7 @@ class Member:
         number = self._asked
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(_ASK_SECONDS):
+            async with asyncio.timeout(self._ask_seconds):
                 await self._channel.send({"id": number, "ask": question})
                 return await answer
         except (TimeoutError, ConnectionError):
@@ -85,7 +85,9 @@ class Member:
 
 
 @asynccontextmanager
-async def started(command: Sequence[str], order: dict[str, Any], *, patience_seconds: float) -> AsyncIterator[Member]:
+async def started(
+    command: Sequence[str], order: dict[str, Any], *, patience_seconds: float, ask_seconds: float
+) -> AsyncIterator[Member]:
     """Run a worker during the block. Afterwards it is told to end, and killed after `patience_seconds`.
 
     `order` is the first message to it: its number and its settings (`channel`).
@@ -103,7 +105,7 @@ async def started(command: Sequence[str], order: dict[str, Any], *, patience_sec
             raise NotStarted(error.strerror or str(error)) from error
         stack.push_async_callback(child.stop, running, (signal.SIGTERM,), patience_seconds=patience_seconds)
         channel.post(order)
-        yield Member(running, channel)
+        yield Member(running, channel, ask_seconds=ask_seconds)
 
 
 async def _start(command: Sequence[str], *, control: socket.socket) -> asyncio.subprocess.Process:

@@ -18,7 +18,7 @@ from tinkwell.server.log.store import row
 
 # What has been told and not taken. Beyond that the log is read, as after a ring that tells of nothing.
 _MAX_TOLD = 100
-_TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 10.0
 _CLOSE_SECONDS = 1
 # Sent as text, and answered by the number of rows. What is fetched leaves its portal open in the transaction, and the
 # portal a snapshot: while a server sleeps, that would keep vacuum from rows and let REINDEX CONCURRENTLY wait.
@@ -47,11 +47,19 @@ class Listener(asyncpg.Connection):  # type: ignore[misc] # asyncpg has no types
 class PostgresBell:
     """Implements `tinkwell.server.log.source.Bell`."""
 
-    def __init__(self, listener: Listener, holder: asyncpg.Connection, *, heard: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        holder: asyncpg.Connection,
+        *,
+        heard: Callable[[], None],
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         # Called for each notification.
         self._heard = heard
         self._listener = listener
         self._holder = holder
+        self._timeout_seconds = timeout_seconds
         # What was told while nobody waited, as it came; and whether anything rang that told of no event.
         self._told: deque[str] = deque()
         self._must_read = False
@@ -83,7 +91,7 @@ class PostgresBell:
         self._must_read = self._is_lost
 
     async def request(self) -> bool:
-        async with self._using_holder(_TIMEOUT_SECONDS):
+        async with self._using_holder(self._timeout_seconds):
             self._is_held = await self._holder.execute(_REQUEST) == _GRANTED
             if not self._is_held:
                 await self._holder.execute("ROLLBACK")
@@ -106,7 +114,7 @@ class PostgresBell:
 
     async def release(self, *, timeout_seconds: float | None = None) -> None:
         self.clear()
-        async with self._using_holder(timeout_seconds or _TIMEOUT_SECONDS):
+        async with self._using_holder(timeout_seconds or self._timeout_seconds):
             # One round trip; what follows the rollback is a transaction of its own.
             await self._holder.execute("ROLLBACK; SELECT silence_bell()" if self._is_held else "SELECT silence_bell()")
             self._is_held = False

@@ -20,7 +20,7 @@ from tinkwell.core.event.page import History, Incomplete, Page, Replay, SourceLo
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.database import guard, reach, session
 from tinkwell.server.log.store import evidence, row, statement, who
-from tinkwell.server.log.store.doorbell import Listener, PostgresBell
+from tinkwell.server.log.store.doorbell import TIMEOUT_SECONDS, Listener, PostgresBell
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +49,17 @@ _size = operator.itemgetter(-1)
 class PostgresLog:
     """One process's view of the log. `open` and `close` frame the pool that watchers who are behind read through."""
 
-    def __init__(self, database_url: str, *, table_readers: int) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        table_readers: int,
+        bell_timeout_seconds: float = TIMEOUT_SECONDS,
+        max_span: int = _MAX_SPAN,
+    ) -> None:
         self._database_url = database_url
+        self._bell_timeout_seconds = bell_timeout_seconds
+        self._max_span = max_span
         self._table_readers = table_readers
         self._pool: asyncpg.Pool | None = None
         # How many times writers have rung the doorbell, heard by this process.
@@ -83,7 +92,12 @@ class PostgresLog:
                 if await reader.fetchval("SELECT mend_bell()"):
                     logger.warning("the bell could not be read, and was made anew, as after a fail-over")
                 await _plan(reader)
-                bell = PostgresBell(listener, holder, heard=self._count_notification)
+                bell = PostgresBell(
+                    listener,
+                    holder,
+                    heard=self._count_notification,
+                    timeout_seconds=self._bell_timeout_seconds,
+                )
                 await bell.start()
             try:
                 yield PostgresSession(reader, bell)
@@ -96,12 +110,12 @@ class PostgresLog:
         """See `Source.replay`."""
         with reach.lost():
             async with self._acquire() as connection:
-                until = min(last, first + _MAX_SPAN - 1)
+                until = min(last, first + self._max_span - 1)
                 rows = await _look_through(connection, first, until, selection, max_count, max_bytes)
                 if not rows:
                     # Millions of numbers may be dead: the span begins at the next event, whatever it is.
                     begin = await connection.fetchval(_NEXT, first, last)
-                    checked, until = until, last if begin is None else min(last, begin + _MAX_SPAN - 1)
+                    checked, until = until, last if begin is None else min(last, begin + self._max_span - 1)
                     if until > checked:
                         rows = await _look_through(connection, checked + 1, until, selection, max_count, max_bytes)
                 # Read after the page: what was forgotten in between is missing from it.

@@ -119,7 +119,7 @@ def test_a_helper_is_asked_for_its_registry_and_the_file_for_the_others(
     ("script", "message"),
     [
         ("echo the keychain is locked; exit 1", "docker-credential-x fails: the keychain is locked"),
-        ("echo nonsense", "docker-credential-x answers what is no login"),
+        ("echo nonsense", "docker-credential-x answers with something other than a login"),
         ("sleep 60", "docker-credential-x does not answer: .* timed out"),
     ],
 )

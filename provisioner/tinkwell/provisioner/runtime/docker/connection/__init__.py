@@ -1,1 +1,1 @@
-"""The way to an engine, whatever carries it."""
+"""Connections to an engine: by a Unix socket, TCP, TLS or ssh."""

@@ -1,4 +1,4 @@
-"""Sends the HTTP requests of the `docker` SDK to one engine, where the SDK's own connections do not do."""
+"""Sends the HTTP requests of the `docker` SDK to one engine, in place of the SDK's own connections."""
 
 import contextlib
 from collections.abc import Mapping
@@ -7,16 +7,16 @@ from typing import Any
 import requests
 import urllib3
 
-# The engine's address to the SDK, which leaves the way there to what is mounted below it.
+# The scheme of the engine's address in the SDK. The adapter that is mounted for it makes the connections.
 SCHEME = "http+docker://"
 
 
 class NotReached(Exception):
-    """No engine is reached. This is no `OSError`, which HTTP libraries would wrap beyond recognition."""
+    """No engine is reached. It is no `OSError`, because HTTP libraries would wrap that in errors of their own."""
 
 
 class EngineAdapter(requests.adapters.HTTPAdapter):
-    """What `requests` sends requests by: all go to one engine, whose name messages use, through one pool."""
+    """An adapter of `requests` that sends all requests to one engine, through one pool. `name` is for messages."""
 
     def __init__(self, pool: urllib3.HTTPConnectionPool, *, name: str) -> None:
         super().__init__()
@@ -24,11 +24,11 @@ class EngineAdapter(requests.adapters.HTTPAdapter):
         self._name = name
 
     def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> urllib3.HTTPConnectionPool:
-        """Return the pool, whatever the environment says about proxies."""
+        """Return the pool, and ignore proxies of the environment."""
         return self._pool
 
     def request_url(self, request: requests.PreparedRequest, proxies: Mapping[str, str] | None) -> str:
-        """Return the path alone."""
+        """Return only the path, since there is no proxy."""
         return request.path_url
 
     def api_version(self, *, answer_seconds: int) -> str:

@@ -1,4 +1,4 @@
-"""The way to an engine: a local socket, TCP with or without TLS, or ssh."""
+"""Opens a client of an engine: by a Unix socket, by TCP with or without TLS, or by ssh."""
 
 import os
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from tinkwell.provisioner.runtime.docker import setting
 from tinkwell.provisioner.runtime.docker.connection import adapter, ssh, unix
 
 _UNIX = "http+unix://"
-# The SDK is told an address that it makes nothing of, and then the real one.
+# The SDK checks the address that its client is made with, so it first gets this one, and then the real one.
 _NOWHERE = "tcp://localhost:1"
 _CERT_FILES = ("ca.pem", "cert.pem", "key.pem")
 
 
 class _Client(docker.APIClient):
-    """The SDK's client, which trusts the engine's own authority, also where the environment names one for the web.
+    """The SDK's client, which trusts the engine's certificate authority even if the environment names another one.
 
-    The library below the SDK prefers `REQUESTS_CA_BUNDLE` to what a client was told, unless the request says it again.
+    `requests` prefers `REQUESTS_CA_BUNDLE` to the setting of a client, but not to the setting of a request.
     """
 
     def __init__(self, **options: Any) -> None:
         try:
             super().__init__(**options)
         except BaseException:
-            self.close()  # the SDK may have asked the engine for its version, and keeps the connection
+            self.close()  # The SDK may have opened a connection to ask for the engine's version.
             raise
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
@@ -37,16 +37,16 @@ class _Client(docker.APIClient):
 
 
 def open_client(settings: setting.DockerSettings, *, connections: int, answer_seconds: int) -> docker.APIClient:
-    """Open a client of the engine that the settings or the environment name, and agree on a version of its API.
+    """Open a client of the engine that the settings or the environment name, with the engine's API version.
 
-    Blocks for about `answer_seconds` at most, and some more by ssh; raises `OSError`, `adapter.NotReached` and what the
-    SDK raises, and leaves nothing open then.
+    It blocks for about `answer_seconds` at most, and longer by ssh. Raises `OSError`, `adapter.NotReached` and errors
+    of the SDK, and leaves nothing open then.
     """
     arguments = utils.kwargs_from_env(_environment(settings))
     named = str(arguments.get("base_url") or "")
     if named.startswith(ssh.SCHEME):
-        # The SDK's way needs another library, has no time limits once it is open, and ignores the port that ssh is
-        # configured with.
+        # The SDK's own ssh support needs another library, has no time limits once it is connected, and ignores the
+        # port of ssh's configuration.
         by_ssh = ssh.SshAdapter(ssh.Target.parse(named, settings.ssh_config), connections)
         return _open_by(by_ssh, {"base_url": _NOWHERE}, answer_seconds)
     url = str(utils.parse_host(arguments.get("base_url")))
@@ -57,12 +57,12 @@ def open_client(settings: setting.DockerSettings, *, connections: int, answer_se
 
 
 def is_local(client: docker.APIClient) -> bool:
-    """Say whether a client reaches its engine by a socket of this machine."""
+    """Return whether a client reaches its engine by a Unix socket of this machine."""
     return isinstance(client.adapters.get(adapter.SCHEME), unix.UnixAdapter)
 
 
 def _open_by(way: adapter.EngineAdapter, arguments: Mapping[str, object], answer_seconds: int) -> docker.APIClient:
-    """Open a client that sends its requests in a way of ours."""
+    """Open a client that sends its requests by an adapter of this package."""
     try:
         client = _Client(version=way.api_version(answer_seconds=answer_seconds), timeout=answer_seconds, **arguments)
     except BaseException:
@@ -74,7 +74,7 @@ def _open_by(way: adapter.EngineAdapter, arguments: Mapping[str, object], answer
 
 
 def _environment(settings: setting.DockerSettings) -> dict[str, str]:
-    """Return the environment as if it said what the settings say."""
+    """Return the environment with the values of the settings in place of its own."""
     environment = dict(os.environ)
     if settings.host:
         environment["DOCKER_HOST"] = settings.host

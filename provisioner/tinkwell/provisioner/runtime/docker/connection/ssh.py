@@ -1,14 +1,14 @@
-"""An engine by ssh: the machine's own ssh program carries each connection to `docker system dial-stdio` on its host.
+"""Reaches an engine by ssh: this machine's ssh program connects to `docker system dial-stdio` on the engine's host.
 
-Theory of operation. A connection of the HTTP client is one end of a socket pair; the other end is the input and output
-of an ssh process. So timeouts, and a socket that is taken away under its reader, are what they are with any socket, and
-the process ends with its connection: by force where the connection is closed, and by the end of its input where this
-process dies. The first process logs in and leaves a master behind, through which the others go without another login;
-where the host allows fewer sessions in one login than are wanted, ssh logs in again by itself. The master ends with the
-adapter, or some seconds after its last connection. It notices a host that is gone, and then all connections end.
+Theory of operation. A connection of the HTTP client is one end of a socket pair; the other end is the stdin and stdout
+of an ssh process. So timeouts work as with any socket, and so does shutting a socket down to wake its reader. The ssh
+process is killed when its connection is closed, and ends with its input if this process dies. The first ssh process
+logs in and leaves a master process, through which the others connect without another login. If the host allows fewer
+sessions in one login than are needed, ssh logs in again by itself. The master ends with the adapter, or some seconds
+after its last connection. If the host is gone, the master notices it, and all connections end.
 
-Nobody is there to be asked: ssh never prompts, and what it would ask about is an error. Keys, agents, known hosts, jump
-hosts and whatever else ssh does are as `~/.ssh/config` says, or another file that the operator names.
+ssh never prompts, because nobody could answer; a question is an error. Keys, agents, known hosts, jump hosts and all
+other options of ssh come from `~/.ssh/config`, or from another file that the operator names.
 """
 
 import contextlib
@@ -29,17 +29,17 @@ import urllib3
 from tinkwell.provisioner.runtime.docker.connection import adapter
 
 SCHEME = "ssh://"
-# Reaching a host and agreeing on keys; logging in and starting its docker program come on top, with the answer's time.
+# The limit for connecting and agreeing on keys. Logging in and starting docker there count to the time of the answer.
 CONNECT_SECONDS = 10
-# A host that says nothing for three times as long is gone.
+# A host that is silent for three times as long counts as gone.
 ALIVE_SECONDS = 5
 MASTER_SECONDS = 10
 END_SECONDS = 2.0
 MAX_WORDS = 300
 _MAX_STDERR_BYTES = 16 * 1024
-# What a Unix socket's path may have, less what ssh appends while it makes one.
+# The limit for the path of a Unix socket, less the characters that ssh appends while it creates one.
 _MAX_CONTROL_PATH = 107 - 17
-# With these ssh ends when it fails itself, and when the host's shell does not find the program.
+# ssh's exit codes if ssh itself fails, and if the host's shell does not find the program.
 _SSH_FAILED, _NO_SUCH_COMMAND = 255, 127
 _URL = re.compile(
     r"ssh://(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^]/]+\]|[^@/:\[\]-][^@/:\[\]]*)(?::(?P<port>\d+))?(?P<path>/.*)?"
@@ -64,7 +64,7 @@ class SshError(adapter.NotReached):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Whom to log in to. What is empty is left to ssh's configuration, or to the docker program of the host."""
+    """The host to log in to. Empty fields are left to ssh's configuration, or to the docker program of the host."""
 
     host: str
     user: str = ""
@@ -92,7 +92,7 @@ class Target:
 
     @property
     def login(self) -> str:
-        """Give the name as one would log in to it by hand."""
+        """The login as one would give it to ssh by hand."""
         return f"{self.user}@{self.host}" if self.user else self.host
 
     def arguments(self, options: Sequence[str], *flags: str) -> list[str]:
@@ -109,13 +109,13 @@ class Target:
         return [*command, *flags, "--", self.host]
 
     def remote_command(self) -> str:
-        """Return what the host's shell is asked to run."""
+        """Return the command for the host's shell."""
         chosen = ["--host", f"unix://{self.engine_socket}"] if self.engine_socket else []
         return shlex.join(["docker", *chosen, "system", "dial-stdio"])
 
 
 class Login:
-    """How processes of ssh are started, all of which share one login as far as the host allows."""
+    """Starts ssh processes, which share one login as far as the host allows."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -123,10 +123,10 @@ class Login:
         self._folder: tempfile.TemporaryDirectory[str] | None = folder
         if len(os.fsencode(folder.name)) + len("/master") > _MAX_CONTROL_PATH:
             folder.cleanup()
-            self._folder = None  # each connection logs in by itself
+            self._folder = None  # Each connection then logs in by itself.
 
     def open(self, end: socket.socket) -> subprocess.Popen[bytes]:
-        """Start a process between a socket and the engine; raises `SshError` where there is no ssh program."""
+        """Start an ssh process between a socket and the engine; raises `SshError` if there is no ssh program."""
         command = self.target.arguments([*_OPTIONS, f"ConnectTimeout={CONNECT_SECONDS}", *self._sharing()])
         try:
             return subprocess.Popen(  # noqa: S603 - the address is the operator's, and no option or shell text
@@ -135,19 +135,19 @@ class Login:
                 stdout=end.fileno(),
                 stderr=subprocess.PIPE,
                 env=_environment(),
-                start_new_session=True,  # away from a terminal, whose Ctrl-C is for this process to obey
+                start_new_session=True,  # So that Ctrl-C in a terminal does not reach it.
             )
         except OSError as error:
             message = f"{self.target.login} cannot be reached: the program ssh cannot be run ({error.strerror})"
             raise SshError(f"{message}; install OpenSSH's client (openssh-client)") from error
 
     def close(self) -> None:
-        """End the master, and with it whatever goes through it."""
+        """End the master, and with it all connections."""
         if self._folder is None:
             return
         if Path(self._folder.name, "master").exists():
             command = self.target.arguments(self._sharing(), "-O", "exit")
-            with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # then it ends by itself a little later
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # Then it ends by itself a little later.
                 subprocess.run(  # noqa: S603 - as above
                     command,
                     stdin=subprocess.DEVNULL,
@@ -159,7 +159,7 @@ class Login:
         self._folder.cleanup()
 
     def _sharing(self) -> list[str]:
-        """Return the options that say where the master is."""
+        """Return the options that name the master's socket."""
         if self._folder is None:
             return ["ControlMaster=no", "ControlPath=none"]
         path = f"{self._folder.name}/master".replace("%", "%%")
@@ -167,7 +167,7 @@ class Login:
 
 
 class SshConnection(urllib3.connection.HTTPConnection):
-    """A connection through a process of ssh."""
+    """A connection through an ssh process."""
 
     def __init__(self, *arguments: Any, login: Login, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -176,7 +176,7 @@ class SshConnection(urllib3.connection.HTTPConnection):
         self._is_answering = False
 
     def connect(self) -> None:
-        """Start the process; whether it reaches anything is seen when it should answer. Raises `SshError`."""
+        """Start the ssh process; `getresponse` tells whether it reaches the engine. Raises `SshError`."""
         self._end()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -189,7 +189,7 @@ class SshConnection(urllib3.connection.HTTPConnection):
         self.sock = ours
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in the class above
-        """Wait for an answer; raises `SshError` where ssh says that there will be none."""
+        """Wait for an answer; raises `SshError` if the ssh process has failed."""
         self._is_answering = True
         try:
             return super().getresponse()
@@ -201,13 +201,13 @@ class SshConnection(urllib3.connection.HTTPConnection):
             self._is_answering = False
 
     def close(self) -> None:
-        """Close the socket and end the process; an answer that the engine has called its last is still to be read."""
+        """Close the socket, and end the process unless the last answer is still being read."""
         super().close()
         if not self._is_answering:
             self._end()
 
     def _last_words(self, patience_seconds: float) -> str | None:
-        """Tell why the process has failed, None where it has not."""
+        """Return why the ssh process has failed, None if it has not."""
         if (process := self._process) is None or process.stderr is None:
             return None
         try:
@@ -232,7 +232,7 @@ class _Pool(urllib3.HTTPConnectionPool):
 
 
 class SshAdapter(adapter.EngineAdapter):
-    """What `requests` sends requests to the engine of a host by."""
+    """The adapter of `requests` for an engine that is reached by ssh."""
 
     def __init__(self, target: Target, connections: int) -> None:
         self._login = Login(target)
@@ -249,7 +249,7 @@ class SshAdapter(adapter.EngineAdapter):
 
 
 def explanation(target: Target, code: int, said: str) -> str:
-    """Make one sentence of how a process of ssh has ended, with what to do about it."""
+    """Make one sentence that says why an ssh process has failed and what to do about it."""
     lines = [line for line in said.splitlines() if line.strip()] or [f"ssh ended with {code}"]
     words = "".join(char for char in lines[-1] if char.isprintable()).strip()[:MAX_WORDS]
     by_hand = f"ssh {shlex.quote(target.login)}" + (f" -p {target.port}" if target.port else "")
@@ -275,5 +275,5 @@ def _advice(code: int, said: str, by_hand: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of ssh, which must not open a window to ask in."""
+    """Return the environment of ssh, which must not open a window to ask for a password."""
     return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}

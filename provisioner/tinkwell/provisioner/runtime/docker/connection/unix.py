@@ -1,7 +1,7 @@
-"""An engine at a Unix socket of this machine.
+"""Reaches an engine by a Unix socket of this machine.
 
-The SDK has connections of its own for this. They leave a socket open whenever nobody answers, and calls are repeated
-while an engine is restarted; and they tell of it less plainly.
+The SDK has its own connections for this. They leave a socket open each time that nobody answers, and calls are repeated
+while an engine is restarted. Their errors are also less clear.
 """
 
 import socket
@@ -20,7 +20,7 @@ class UnixConnection(urllib3.connection.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        """Connect; raises `adapter.NotReached` where nobody answers."""
+        """Connect; raises `adapter.NotReached` if nobody answers."""
         connecting = socket.socket(socket.AF_UNIX)
         try:
             connecting.settimeout(self.timeout if isinstance(self.timeout, (int, float)) else None)
@@ -36,7 +36,7 @@ class _Pool(urllib3.HTTPConnectionPool):
 
 
 class UnixAdapter(adapter.EngineAdapter):
-    """What `requests` sends requests to the engine at a path by."""
+    """The adapter of `requests` for the engine at a Unix socket."""
 
     def __init__(self, path: str, connections: int) -> None:
         super().__init__(_Pool("localhost", maxsize=connections, path=path), name=path)

@@ -142,7 +142,7 @@ async def test_effects_that_the_server_cannot_take_are_a_failure(tmp_path: Path)
     server = UnitServer(["install"], {})
     server.errors["commit"] = [errors.InvalidField("they are too large")]
     await _run(server, tmp_path)
-    assert server.state.failures == ["its effects are refused: they are too large"]
+    assert server.state.failures == ["the server refused the effects of the event: they are too large"]
 
 
 async def test_a_unit_that_is_not_to_be_had_is_left_until_it_is_woken(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ async def test_what_belongs_to_another_history_is_left(tmp_path: Path, caplog: p
     await _run(server, tmp_path)
     server.state.is_gone, server.history_id = True, "two"
     async with _agent(server, tmp_path):
-        await eventually(lambda: "files of a unit that is not known are left" in caplog.text)
+        await eventually(lambda: "the unit's files are kept" in caplog.text)
     assert (tmp_path / "units/storages/default/data-0/file").exists()
     assert (tmp_path / "units/units" / UNIT_ID / "charm").exists()
 
@@ -334,7 +334,7 @@ async def test_a_storage_is_left_where_nobody_says_whether_it_is_gone(
         await eventually(lambda: server.is_over)
         server.remove()
         await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
-    assert "a storage is left, though its unit is gone" in caplog.text
+    assert "the storage of a unit that is gone is kept" in caplog.text
     assert (tmp_path / "units/storages/default/data-0/file").exists()
 
 
