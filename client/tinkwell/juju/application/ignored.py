@@ -29,7 +29,7 @@ class _Ignored:
 
 
 _OPTIONS = (
-    _Ignored("--attach-storage", "attach it when the unit is there, with juju attach-storage", is_refused=True),
+    _Ignored("--attach-storage", "attach the storage to the existing unit with juju attach-storage", is_refused=True),
     _Ignored("--bind", "Tinkwell has no spaces; all endpoints have the machine's own address", is_refused=True),
     _Ignored("--constraints", "Tinkwell makes no machines; name one that fits with --to", is_refused=True),
     _Ignored("--device", "Tinkwell gives units no devices", is_refused=True),

@@ -120,7 +120,7 @@ def test_an_audit_convicts_an_order_that_may_not_be(deployed: Site) -> None:
 
 def test_requests_reach_the_unit(deployed: Site) -> None:
     for command in ("prepare-upgrade", "finish-upgrade", "collect-metrics"):
-        assert deployed.cli.ok("unit", command, "pg/0") == "pg/0: asked\n"
+        assert deployed.cli.ok("unit", command, "pg/0") == "pg/0: the event was requested\n"
         deployed.run()
     events = [each["kind"] for each in deployed.cli.json("unit", "events", "pg/0")]
     assert events[-3:] == ["pre-series-upgrade", "post-series-upgrade", "collect-metrics"]
