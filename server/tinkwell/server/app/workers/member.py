@@ -14,16 +14,19 @@ from typing import Any
 from tinkwell.server.app.dev import child, launch
 from tinkwell.server.app.workers.channel import Channel
 
-# The time from the end of the channel, which a process closes when it ends, to the end of the process.
+# How long a process may take to end after its end of the channel was closed.
 _EXIT_SECONDS = 5
 
 
 class NotStarted(Exception):
-    """The system cannot start another process, perhaps only for a moment. The text is the system's."""
+    """The system cannot start another process, perhaps only for a moment. The text is the system's error message."""
 
 
 class Member:
-    """A worker process. `failure` is the reason why it does not serve, once it has sent one."""
+    """A worker process.
+
+    `ready` gets the address at which it serves. `failure` is the reason why it does not serve, once it has sent one.
+    """
 
     def __init__(self, running: asyncio.subprocess.Process, channel: Channel, *, ask_seconds: float) -> None:
         self._process = running
@@ -45,7 +48,10 @@ class Member:
         return self.ready.done()
 
     async def follow(self) -> str:
-        """Receive its messages until it ends; return how it ended, such as "exit code 1" or "SIGKILL"."""
+        """Receive its messages until it ends; return how it ended, such as "exit code 1" or "SIGKILL".
+
+        A process that closes its channel and runs on has ended by "closing its channel".
+        """
         while (message := await self._channel.receive()) is not None:
             if "answer" in message:
                 waiting = self._answers.pop(message["id"], None)
@@ -84,6 +90,8 @@ async def started(
 ) -> AsyncIterator[Member]:
     """Run a worker during the block. Afterwards it is told to end, and killed after `patience_seconds`.
 
+    `order` is the first message to it: its number and its settings (`channel`).
+
     Raises `NotStarted`.
     """
     async with contextlib.AsyncExitStack() as stack:
@@ -101,8 +109,8 @@ async def started(
 
 
 async def _start(command: Sequence[str], *, control: socket.socket) -> asyncio.subprocess.Process:
-    # The kernel kills the worker when the thread that started it ends. A session of its own keeps Ctrl-C from it: the
-    # supervisor ends it. It is a new program, not a fork, because a fork would lack gRPC's threads.
+    # `launch` has the kernel kill the worker when the thread that started it ends. A session of its own keeps Ctrl-C
+    # from it: the supervisor ends it. It is a new program, not a fork, because a fork would lack gRPC's threads.
     assert threading.current_thread() is threading.main_thread(), "the death signal follows the thread"
     keep_account = ("-1", "-1")
     return await asyncio.create_subprocess_exec(

@@ -41,6 +41,7 @@ class Pace:
     check_seconds: float = 1.0
     # Must stay below a third of the idle timeout of the bell's session, which frees the bell of a frozen process.
     longest_sleep_seconds: float = 5.0
+    # The bounds of the pause before a lost connection is replaced. It grows while the database is out of reach.
     first_backoff_seconds: float = 0.05
     longest_backoff_seconds: float = 2.0
     # After this time the transactions that hold the log back are logged, and again after each `warn_again_seconds`.
