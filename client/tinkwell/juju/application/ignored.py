@@ -35,8 +35,8 @@ _OPTIONS = (
     _Ignored("--device", "Tinkwell gives units no devices", is_refused=True),
     _Ignored("--overlay", "Tinkwell deploys no bundles; deploy each charm by itself", is_refused=True),
     _Ignored("--revision", "it is for charms of Charmhub; a local charm is its own revision", is_refused=True),
-    _Ignored("--base", "units run on their machines as these are"),
-    _Ignored("--series", "units run on their machines as these are"),
+    _Ignored("--base", "units use the system of their machines"),
+    _Ignored("--series", "units use the system of their machines"),
     _Ignored("--channel", "it is for charms of Charmhub"),
     _Ignored("--trust", "there are no credentials of a cloud that a charm might be trusted with", is_flag=True),
     # The actions that they would force are allowed anyway, or refused for good reasons.
