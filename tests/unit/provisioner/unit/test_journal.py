@@ -59,7 +59,11 @@ async def test_beyond_the_most_the_output_is_dropped_and_the_log_is_refused(monk
     with pytest.raises(Refused, match="3 lines"):
         await written.log("INFO", "more")
     await _finish(written, running)
-    assert [line.text for line in server.lines] == ["0", "1", "this attempt has reached the limit of lines; the rest of its output is dropped"]
+    assert [line.text for line in server.lines] == [
+        "0",
+        "1",
+        "this attempt has reached the limit of lines; the rest of its output is dropped",
+    ]
 
 
 async def test_who_says_more_than_is_taken_waits(monkeypatch: pytest.MonkeyPatch) -> None:

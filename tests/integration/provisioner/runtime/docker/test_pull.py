@@ -245,7 +245,9 @@ async def test_an_account_of_a_pull_that_makes_no_sense_is_an_error(site: Site, 
             request.end()
 
     site.fake.serve("/images/create", pull)
-    with pytest.raises(port.RunError, match=r"the engine's progress of the pull is|has a line that is too long") as caught:
+    with pytest.raises(
+        port.RunError, match=r"the engine's progress of the pull is|has a line that is too long"
+    ) as caught:
         await site.start("busybox:v1")
     assert caught.value.reason is port.Reason.IMAGE
 
