@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -33,13 +32,13 @@ class Signer:
 @contextlib.contextmanager
 def signer() -> Iterator[Signer]:
     """Make a user with a key, and end what GnuPG has started for it."""
-    folder = Path(tempfile.mkdtemp(prefix="gpg"))
-    found = Signer(folder)
-    try:
-        yield found
-    finally:
-        found.end()
-        shutil.rmtree(folder)
+    # The agent removes its sockets by itself while the folder is removed, so that some may be gone already.
+    with tempfile.TemporaryDirectory(prefix="gpg", ignore_cleanup_errors=True) as folder:
+        found = Signer(Path(folder))
+        try:
+            yield found
+        finally:
+            found.end()
 
 
 def statement(name: str, data: bytes) -> str:
