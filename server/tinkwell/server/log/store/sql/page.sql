@@ -2,8 +2,7 @@
 -- one. The two parts are joined by UNION ALL, since with OR the planner would not use the index. Each gap is looked up
 -- in the index by itself. The gaps are in order, so ordering by `place` lets the planner stop at the end of the page;
 -- ordering by revision alone, it would read all gaps for each page.
-SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type,
-name,
+SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
        version, (date_part('epoch', created_at) * 1000000)::bigint, actor, data::text, size
   FROM (
       SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before

@@ -11,8 +11,7 @@ SELECT w.pid, coalesce(a.application_name, ''), coalesce(a.usename::text, p.owne
   FROM wanted w
   LEFT JOIN pg_stat_activity a ON a.pid = w.pid
   LEFT JOIN pg_locks own
-    ON w.pid IS NULL AND own.virtualtransaction = w.virtualtransaction AND own.locktype = 'transactionid' AND
-    own.granted
+    ON w.pid IS NULL AND own.virtualtransaction = w.virtualtransaction AND own.locktype = 'transactionid' AND own.granted
   LEFT JOIN pg_prepared_xacts p ON p.transaction = own.transactionid
  WHERE a.pid IS NOT NULL OR p.gid IS NOT NULL
  ORDER BY 4 DESC NULLS LAST, 1
