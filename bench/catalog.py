@@ -16,6 +16,7 @@ from bench import (
     release,
     replay,
     retention,
+    scale,
     throughput,
     unit,
     workers,
@@ -23,6 +24,7 @@ from bench import (
 from bench.context import Case
 
 CASES = (
+    Case("scale", scale.run),
     Case("commit", commit.run),
     Case("latency", latency.run),
     Case("fanout", fanout.run),

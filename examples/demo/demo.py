@@ -156,7 +156,7 @@ async def unit_act(where: Addresses) -> None:
             await change(client, watch, "app", "config", "text", "text=Good morning!")
             say("The relation ends:")
             await change(client, watch, "app", "unrelate", "text", "page")
-    say("Was every unit told everything, once and in order?")
+    say("Did every unit get all its events, once and in order?")
     await run("unit", "audit")
     say("Every promise held.")
 
@@ -173,7 +173,7 @@ async def secret_act(where: Addresses) -> None:
         else:
             say("Two charms that were written for Juju share a login by a secret, which nobody else may read:")
             await share(client, "examples/charms/ops-login", "examples/charms/ops-site")
-    say("Was every unit told of the secret, once and in order?")
+    say("Did every unit get its events about the secret, once and in order?")
     await run("unit", "audit")
 
 

@@ -1,7 +1,7 @@
 """A hub over a scripted table and transport, for tests of what watchers receive."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from support.log_table import Table, encode_event, encode_rows, parse, respond
@@ -10,6 +10,7 @@ from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.fanout.stream import Streams
 from tinkwell.server.log.fanout.subscriber import Subscriber
+from tinkwell.server.log.fanout.table_page import Piece
 
 ALL = 1 << 20
 GREETING = b"created"
@@ -32,9 +33,25 @@ def make_hub(
     return hub
 
 
-def make_streams(hub: Hub, table: Table) -> Streams:
+def make_streams(
+    hub: Hub,
+    table: Table,
+    *,
+    max_rows: int = 4_000,
+    first_pause_seconds: float = 0.1,
+    make_piece: Callable[[int, Replay], Piece] = Piece,
+) -> Streams:
     """Make streams that read the table two at a time."""
-    return Streams(hub, table, encode_rows=encode_rows, respond=respond, table_readers=2)
+    return Streams(
+        hub,
+        table,
+        encode_rows=encode_rows,
+        respond=respond,
+        table_readers=2,
+        max_rows=max_rows,
+        first_pause_seconds=first_pause_seconds,
+        make_piece=make_piece,
+    )
 
 
 def live(hub: Hub, selection: Selection | None = None) -> Subscriber:

@@ -35,7 +35,7 @@ async def an_operation_that_nobody_has_taken_says_who_could(client: Client) -> N
     assert found.sentence.startswith("install of shop is PENDING")
     assert 'start one with "tinkwell provisioner --releases default"' in found.sentence
     owner = await Provisioner.enter(client)
-    assert "see p1 (engine docker:1)" in (await client.releases.explain("shop")).sentence
+    assert "alive: p1 (engine docker:1)" in (await client.releases.explain("shop")).sentence
     with pytest.raises(errors.InvalidField, match="has no plan"):
         await client.releases.explain("shop", "db")
     await client.releases.acquire(handle.id, owner.token)
@@ -51,7 +51,7 @@ async def a_node_says_what_it_waits_for_and_why_it_failed(client: Client) -> Non
     )
     (db,) = (await client.releases.explain("shop", "db")).nodes
     assert (db.path, db.state, db.batch, db.waits_for) == ("db", NodeState.PENDING, 2, ("role",))
-    assert db.sentence.startswith("db (batch 2) waits: role is INSTALLING since 0 s at state (attempt 1 of 1, ")
+    assert db.sentence.startswith("db (batch 2) waits: role has been INSTALLING for 0 s at state (attempt 1 of 1, ")
     assert [node.path for node in (await client.releases.explain("shop")).nodes] == ["role", "db"]
     failed = step("role", 1, StepKind.STATE, State.FAILED, exit_code=3, message="no quota")
     await owner.report(handle.id, failed, NodeReport(path="role", state=NodeState.FAILED, message="no quota"))

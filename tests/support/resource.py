@@ -50,14 +50,21 @@ class Resources:
 
 
 @asynccontextmanager
-async def serving(database_url: str, *, pool_size: int = 10, **timeouts: float) -> AsyncIterator[Resources]:
+async def serving(
+    database_url: str,
+    *,
+    pool_size: int = 10,
+    long_read_wait_seconds: float = 10.0,
+    max_streams: int = 32,
+    **timeouts: float,
+) -> AsyncIterator[Resources]:
     """Serve both services; the timeouts are the interceptor's."""
     pool = engine.create(role.url_of_server(database_url), pool_size=pool_size)
-    database = Database(pool)
+    database = Database(pool, long_read_wait_seconds=long_read_wait_seconds)
     children = SameProcess()
     add_hardware = functools.partial(
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server,
-        HardwareServicer(HardwareService(database), _WATCHES),
+        HardwareServicer(HardwareService(database, max_streams=max_streams), _WATCHES),
     )
     add_template = functools.partial(
         template_service_pb2_grpc.add_TemplateServiceServicer_to_server,

@@ -184,8 +184,10 @@ def devices(**more: object) -> str:
 
 
 @contextlib.asynccontextmanager
-async def open_site(database_url: str, *, pool_size: int = 10, log_poll_seconds: float = 0.02) -> AsyncIterator[Site]:
-    """Serve workflows over a database, to which two machines are added."""
+async def open_site(
+    database_url: str, *, pool_size: int = 10, log_poll_seconds: float = 0.02, **pages: int
+) -> AsyncIterator[Site]:
+    """Serve workflows over a database, to which two machines are added. `pages` are those of the service."""
     sql = await asyncpg.connect(database_url)
     try:
         for machine in (ONE, TWO):
@@ -195,7 +197,7 @@ async def open_site(database_url: str, *, pool_size: int = 10, log_poll_seconds:
                 uuid.UUID(machine),
                 json.dumps({"interfaces": [{"dhcp": dhcp}]}),
             )
-        async with _serving(database_url, sql, pool_size, log_poll_seconds) as site:
+        async with _serving(database_url, sql, pool_size, log_poll_seconds, **pages) as site:
             yield site
     finally:
         await sql.close()
@@ -210,7 +212,7 @@ async def open_peer(site: Site) -> AsyncIterator[Site]:
 
 @contextlib.asynccontextmanager
 async def _serving(
-    database_url: str, sql: asyncpg.Connection, pool_size: int, log_poll_seconds: float
+    database_url: str, sql: asyncpg.Connection, pool_size: int, log_poll_seconds: float, **pages: int
 ) -> AsyncIterator[Site]:
     pool = engine.create(role.url_of_server(database_url), pool_size=pool_size)
     database = Database(pool)
@@ -219,7 +221,7 @@ async def _serving(
     leases = LeaseService(database, lease_seconds=LEASE_SECONDS, holders=holders)
     logs = LogService(database, poll_seconds=log_poll_seconds)
     children = rendering.SameProcess()
-    workflows = WorkflowService(database, rendering.same_process(children))
+    workflows = WorkflowService(database, rendering.same_process(children), **pages)
     servicer = WorkflowServicer(workflows, WorkflowDataService(database), logs, _NoWatches())  # type: ignore[arg-type] # see _NoWatches
 
     def register(server: grpc.aio.Server) -> None:

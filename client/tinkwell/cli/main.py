@@ -63,15 +63,15 @@ _SHELL = (
     ),
 )
 
-# The summaries of the project's other components, and the extras that they need; reading them from a component would
-# import it.
+# The summaries of the project's other components, and the extras with their libraries. They are repeated here because
+# reading them from a component would import it.
 _KNOWN = {
     "dev": ("Run everything on this machine, with a database of its own.", "dev"),
     "server": ("Run a server.", "server"),
-    "provisioner": ("Run a provisioner, which brings workflows to completion.", "provisioner"),
+    "provisioner": ("Run a provisioner, which brings workflows and releases to completion.", "provisioner"),
     "agent": ("Run the actions that are meant for certain machines.", "provisioner"),
     "automation": ("React to events by rules in a file.", "provisioner"),
-    "db": ("Bring the database's schema up to date.", "server"),
+    "db": ("Upgrade the database's schema, and delete old events.", "server"),
     "resource": ("Types of resources: begin one, and try it out.", "provisioner"),
 }
 # The components for authors of resource types.

@@ -8,13 +8,13 @@ Error
 ├── NotFound              the resource does not exist, or is deleted
 ├── AlreadyExists         something that must be unique is taken
 ├── IllegalTransition     the state of the resource does not allow this
-│   ├── PlanStale         the release is no longer what the plan was made for
+│   ├── PlanStale         the release has changed since the plan was made
 │   ├── EndpointMismatch  no pair of endpoints, or more than one, fits a relation
 │   ├── NotLeader         only the unit that leads its application may do this
 │   ├── UnitInError       an event of the unit has failed
 │   ├── MachineHasUnits   units are on the machine
 │   ├── MachineBusy       a workflow cannot start, because another one runs on its machine
-│   ├── LeaseHeld         somebody alive holds the machine for this workflow, or the operation
+│   ├── LeaseHeld         another living owner holds the machine of this workflow, or this operation
 │   └── LeaseLost         the lease of the caller is over, or another owner has its work
 ├── Unauthenticated       no valid token came with the call
 ├── PermissionDenied      the caller may not do this

@@ -19,11 +19,11 @@ class Root(click.Group):
     """The group of all commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names of all commands that are there."""
+        """Return the names of all supported commands."""
         return sorted(table.COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; raises `Usage` for one that is not there, with the reason where there is one."""
+        """Import a command. Raises `Usage` for an unknown one, and for an unsupported one with the reason."""
         if entry := table.find(cmd_name):
             return entry.load()
         if reason := table.REFUSED.get(cmd_name):
@@ -31,7 +31,7 @@ class Root(click.Group):
         raise failure.Usage(f'juju: "{cmd_name}" is not a juju command. See "juju --help".')
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run, and leave the process with an exit code."""
+        """Run the command, and end the process with its exit code."""
         sys.exit(self._run(*args, **kwargs))
 
     def _run(self, *args: Any, **kwargs: Any) -> int:
@@ -48,7 +48,7 @@ class Root(click.Group):
 
 
 def _helped() -> None:
-    """Show the commands where none is named, as Juju does."""
+    """Show the commands if none is named, as Juju does."""
     context = click.get_current_context()
     assert context is not None  # it would have raised
     if context.invoked_subcommand is None:
@@ -58,7 +58,7 @@ def _helped() -> None:
 main = Root(
     name="juju",
     params=option.shared(),
-    # Else it is an error, which is written as one.
+    # Without this, click would treat a missing command as an error.
     no_args_is_help=False,
     invoke_without_command=True,
     callback=_helped,

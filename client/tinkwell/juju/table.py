@@ -1,4 +1,4 @@
-"""All commands: those that are there, and why others are not."""
+"""All commands: the supported ones, and the reasons why others are not supported."""
 
 import importlib
 from collections.abc import Mapping
@@ -82,17 +82,17 @@ COMMANDS: Mapping[str, Entry] = {
 }
 
 _CLOUD = "there are no clouds; machines are pushed, or enrol themselves, and tinkwell hardware shows them"
-_CONTROLLER = 'the controller is the server, which is there already; "tinkwell dev" starts one'
+_CONTROLLER = 'the controller is the server, which runs already; "tinkwell dev" starts one'
 _ACROSS = "Tinkwell has no relations between models"
-_PORTS = "Tinkwell records ports, and changes no firewall; what listens can be reached as its machine lets it"
-_SHELL = "Tinkwell reaches machines by their agents alone; juju exec runs a command, where the server allows that"
-_KEYS = "Tinkwell puts no keys of SSH on machines; a workflow may"
+_PORTS = "Tinkwell records ports, and changes no firewall; the machine decides who can reach a port"
+_SHELL = "Tinkwell reaches machines only through their agents; juju exec runs a command, if the server allows that"
+_KEYS = "Tinkwell puts no SSH keys on machines; a workflow may do so"
 _SPACES = "Tinkwell has no spaces; all endpoints have the machine's own address"
 _CHARMHUB = "Tinkwell does not ask Charmhub; charms are folders and packages"
-_STORAGE = "a storage is a folder of its unit's machine, which the agent makes; there are no pools"
-_USERS = "who may do what is said by the tokens of the server"
+_STORAGE = "a storage is a folder on its unit's machine, created by the agent; there are no pools"
+_USERS = "the tokens of the server decide who may do what"
 
-# Commands of Juju that are not there, and why.
+# Commands of Juju that are not supported, with the reasons.
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("add-cloud", "add-credential", "clouds", "credentials", "regions", "update-cloud"), _CLOUD),
     **dict.fromkeys(("remove-cloud", "remove-credential", "update-credential"), _CLOUD),
@@ -108,22 +108,22 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("add-user", "change-user-password", "grant", "login", "logout", "revoke", "users"), _USERS),
     **dict.fromkeys(
         ("constraints", "set-constraints", "set-model-constraints"),
-        "Tinkwell makes no machines, so that nothing could keep to them",
+        "Tinkwell creates no machines, so constraints would have no effect",
     ),
     **dict.fromkeys(
         ("diff-bundle", "export-bundle"), "Tinkwell has no bundles; a release deploys several applications"
     ),
-    **dict.fromkeys(("backups", "create-backup", "download-backup"), "all there is stands in PostgreSQL; back that up"),
+    **dict.fromkeys(("backups", "create-backup", "download-backup"), "all data is in PostgreSQL; back that up"),
     **dict.fromkeys(
         ("charm-resources", "resources"), "a resource is part of its charm; tinkwell charm inspect shows it"
     ),
     "attach-resource": "a resource is part of its charm; give it to juju refresh, with --path and --resource",
     "migrate": "a model stays on its server",
     "scale-application": "it is for Kubernetes; use juju add-unit and juju remove-unit",
-    "show-status-log": "tinkwell unit events lists what a unit was told, and tinkwell unit explain says why",
+    "show-status-log": "tinkwell unit events lists the events of a unit, and tinkwell unit explain their causes",
     "upgrade-controller": _CONTROLLER,
-    "upgrade-model": "agents are upgraded as Tinkwell is",
-    "wait-for": 'wait with "tinkwell app watch", or for what juju status shows',
+    "upgrade-model": "agents are upgraded with Tinkwell",
+    "wait-for": 'wait with "tinkwell app wait" or "tinkwell app watch", or look at juju status',
     # tasks, secrets, storage, logs
     **dict.fromkeys(("create-storage-pool", "storage-pools", "import-filesystem"), _STORAGE),
     **dict.fromkeys(("add-secret-backend", "secret-backends", "model-secret-backend"), "the server keeps all secrets"),

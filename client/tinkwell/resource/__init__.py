@@ -1,4 +1,4 @@
-"""What authors of resource types write them with: `kit` is one file, which goes into their images beside their code.
+"""The kit for authors of resource types: `kit` is one file, which goes into their images beside their code.
 
 `tinkwell resource init` puts it there. Nothing of ours is imported here, nor anything beyond the standard library.
 """

@@ -1,19 +1,19 @@
 """The kit for resource types of Tinkwell: one file, to be put beside your code. It needs Python 3.9 and nothing else.
 
     class File(Resource):
-        config: Config                                  # a dataclass, of which the schema is made
+        config: Config                                  # a dataclass, from which the schema is made
         plugs = [Plug("files", "/files", writable=True)]
 
-        async def discover(self): ...                   # what is there, as a dict; None where there is nothing
-        def actions(self, found): ...                   # what to do about it; nothing where it is as it should be
+        async def discover(self): ...                   # returns the present state as a dict; None if nothing is there
+        def actions(self, found): ...                   # returns what to do; an empty list if nothing must be done
         @action("write", "Write the file")
         async def write(self): ...
-        async def destroy(self): ...                    # bears that there is nothing
+        async def destroy(self): ...                    # succeeds even if nothing is there
 
     run(File)
 
-Each method may be `async def` or `def`, and fails by `fail("why")` or by any exception; what it prints is output. The
-images also run under Deployster, which is told nothing that it does not know.
+Each method may be `async def` or `def`, and fails by `fail("why")` or by any exception; what it prints goes to the log.
+The images also run under Deployster: it gets only those parts of an answer that it knows.
 """
 
 import json
@@ -32,11 +32,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Mistake(Exception):
-    """The class of a resource is not as it must be, or its methods return what they must not."""
+    """The class of a resource has a mistake, or one of its methods returns a wrong value."""
 
 
 class Plug(NamedTuple):
-    """A file or folder of the host: `container_path` is where containers have it, `Resource.plug` says where it is."""
+    """A file or folder of the host; `container_path` is its path in a container. `Resource.plug` returns its path."""
 
     name: str
     container_path: str
@@ -45,9 +45,9 @@ class Plug(NamedTuple):
 
 
 class Action(NamedTuple):
-    """Something to be done: `name` is that of an action of the class, whose method is given the texts of `args`.
+    """A call that changes a resource: `name` is an action of the class, and its method gets the texts of `args`.
 
-    With an `image` or an `entrypoint` it is somebody else's, which has `args` for its command line.
+    With an `image` or an `entrypoint`, the action is another program, and `args` is its command line.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Action(NamedTuple):
 
 
 def action(name: str, description: str = "") -> Callable[[Method], Method]:
-    """Make a method of a resource the action of this name. Its command line is the name of the method."""
+    """Make a method of a resource the action of this name. The image is called with the method's name as argument."""
 
     def mark(method: Method) -> Method:
-        # `@action` alone gives no name, which `run` tells.
+        # `@action` without a call gives no name. `run` reports this mistake.
         setattr(method, _MARK, Action("" if callable(name) else name, description))
         return method
 
@@ -69,74 +69,74 @@ def action(name: str, description: str = "") -> Callable[[Method], Method]:
 
 
 class Resource:
-    """One resource, in one call of its image: a class of yours says how things of its type are found and made."""
+    """One resource during one call of its image. Your class says how resources of its type are found and changed."""
 
-    config: Any  # what the manifest says: a dict, unless the class declares config: SomeDataclass
+    config: Any  # the config of the manifest: a dict, unless the class declares config: SomeDataclass
     config_schema: ClassVar[Mapping[str, Any]] = {}  # the JSON Schema of a config that is a dict
     plugs: ClassVar[Sequence[Plug]] = ()
     sensitive: ClassVar[Sequence[str]] = ()  # JSON pointers into config and state, such as /password
     timeouts: ClassVar[Mapping[str, int]] = {}  # seconds by state, action, destroy and ready
     retry: ClassVar[Mapping[str, Any]] = {}  # attempts, delay_seconds and exit_codes
-    poll_seconds: ClassVar[Optional[int]] = None  # one that is not VALID after its actions is asked again so often
-    concurrency_key: ClassVar[str] = ""  # one resource at a time of those with the same key runs actions
-    read_only_state: ClassVar[bool] = True  # False says that discover changes something after all
+    poll_seconds: ClassVar[Optional[int]] = None  # a resource not VALID after its actions is asked at this interval
+    concurrency_key: ClassVar[str] = ""  # of all resources with the same key, one at a time runs actions
+    read_only_state: ClassVar[bool] = True  # False if discover changes something
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        self.given = given  # all that the image was told
+        self.given = given  # all of standard input
         self.name: str = given.get("name", "")
         self.type: str = given.get("type", "")
         self.release: str = given.get("release", "")
         self.verbose: bool = given.get("verbose", False)
         self.workspace = Path(given.get("workspace", "."))
-        self.stale_state: dict[str, Any] = given.get("staleState") or {}  # in actions: what discover found before
-        self.last_state: dict[str, Any] = given.get("state") or {}  # in destroy: how it was seen last
+        self.stale_state: dict[str, Any] = given.get("staleState") or {}  # in actions: what discover returned before
+        self.last_state: dict[str, Any] = given.get("state") or {}  # in destroy: the last known state
         if "config" in given:
             self.config = _read(_config_type(type(self)), given["config"], "config")
 
     def discover(self) -> Any:
-        """Return what is there as a dict, best with the fields of the config; None where there is nothing."""
-        raise Mistake(f"{_name(self)} has no discover(); it must return what is there as a dict, or None for nothing")
+        """Return the present state as a dict, best with the fields of the config; None if the thing does not exist."""
+        raise Mistake(f"{_name(self)} has no discover(); it must return the present state as a dict, or None")
 
     def actions(self, found: Any) -> Any:
-        """Return the actions that make of what was found what the config wants; none where it is that already.
+        """Return a list of the actions that turn the found state into the wanted one; empty if nothing must be done.
 
-        By default that is the only action of the class, where nothing was found or it differs from the config.
+        By default it is the only action of the class, if nothing was found or the state differs from the config.
         """
         known = list(_actions_of(type(self)).values())
         if len(known) != 1:
-            raise Mistake(f"{_name(self)} has {len(known)} actions; let its actions(found) say which are to run")
+            raise Mistake(f"{_name(self)} has {len(known)} actions; let its actions(found) say which ones to run")
         return [Action(known[0].name)] if found is None or difference(self.config, found) else []
 
     def destroy(self) -> Any:
-        """Remove what there is, and bear that there is nothing. Without this method, resources are left in place."""
+        """Remove the thing; succeed if it does not exist. Without this method, resources are left in place."""
         raise Mistake(f"{_name(self)} has no destroy(); its resources are left in place")
 
     def plug(self, name: str) -> Path:
-        """Return where a plug is; nothing is there of an optional one that was not given."""
+        """Return the path of a plug. If an optional plug was not given, nothing exists at its path."""
         for each in self.plugs:
             if each.name == name:
-                # A process is told where a plug is, a container has it at the path that it asked for.
+                # A process gets the path of a plug in a variable; in a container it is the path that the plug asks for.
                 variable = f"TINKWELL_PLUG_{name.upper().replace('-', '_')}"
                 return Path(os.environ.get(variable, each.container_path))
         raise Mistake(f"{_name(self)} has no plug {name!r}; declare it in plugs")
 
 
 def difference(desired: Any, found: Any) -> list[str]:
-    """Return the paths, such as `disks[0].size`, at which what was found differs from what is wanted; "" is the whole.
+    """Return the paths, such as `disks[0].size`, at which `found` differs from `desired`; "" is the whole value.
 
-    What was found beside that does not count, nor a field that is None; nor are lists of other lengths looked into.
+    Found members that are not desired are ignored, and so are fields that are None. A list of another length differs.
     """
     return list(_differing("", _plain(desired), _plain(found)))
 
 
 def fail(message: str, exit_code: int = 1) -> NoReturn:
-    """End the call as failed, with a sentence that says why."""
+    """End the call as failed, with a sentence that gives the reason."""
     print(message, file=sys.stderr)
     sys.exit(exit_code)
 
 
 def run(resource: type[Resource]) -> None:
-    """Answer the call that this process is: its arguments say which, and its standard input has one JSON object."""
+    """Answer the call for which this process was started, by its arguments and the JSON object on standard input."""
     arguments = sys.argv[1:] or [INIT]
     try:
         _check(resource)
@@ -163,7 +163,7 @@ def _given(resource: type[Resource], call: str) -> Mapping[str, Any]:
 
 
 def _answer(ask: Callable[[], Mapping[str, Any]]) -> None:
-    """Write an answer to standard output, and what is printed meanwhile, by children too, to standard error."""
+    """Write an answer to standard output. All that the process and its children print goes to standard error."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -178,10 +178,10 @@ def _answer(ask: Callable[[], Mapping[str, Any]]) -> None:
 
 
 def _finish(value: Any) -> Any:
-    """Return what a method has returned, be it `async` or not."""
+    """Return the result of a method, which may be `async`."""
     if not hasattr(value, "__await__"):
         return value
-    import asyncio  # takes a twentieth of a second, so whoever awaits nothing does without
+    import asyncio  # the import takes 50 ms, so methods without `async` do not need it
 
     return asyncio.run(value)
 
@@ -193,7 +193,7 @@ def _init(resource: type[Resource], given: Mapping[str, Any]) -> dict[str, Any]:
         answer["config_schema"] = schema
     if resource.plugs:
         answer["plugs"] = {plug.name: dict(zip(Plug._fields[1:], plug[1:])) for plug in resource.plugs}
-    if "protocol" in given:  # Deployster takes no more than the above
+    if "protocol" in given:  # Deployster does not send it, and refuses the member below
         answer["tinkwell"] = _extension(resource, schema)
     return answer
 
@@ -244,48 +244,48 @@ def _action(resource: Resource, asked: Any) -> dict[str, Any]:
 
 
 def _actions_of(resource: type[Resource]) -> dict[str, Action]:
-    """Return the actions of a class by their methods' names, in the order in which they are written."""
+    """Return the actions of a class by the names of their methods, in the order of the class."""
     members = (each for owner in reversed(resource.__mro__) for each in vars(owner).items())
     return {method: getattr(value, _MARK) for method, value in members if hasattr(value, _MARK)}
 
 
 def _check(resource: Any) -> None:
-    """Find what is wrong with a class whatever it is called for."""
+    """Raise `Mistake` for a mistake in the class that matters for every call."""
     if not isinstance(resource, type) or not issubclass(resource, Resource):
-        raise Mistake(f"run({resource!r}) is not given a class of resources; write class Name(Resource) and run(Name)")
+        raise Mistake(f"run({resource!r}) needs a subclass of Resource; write class Name(Resource) and run(Name)")
     name = resource.__name__
     if resource.discover is Resource.discover:
         resource({}).discover()
     known = {each for each in (*Resource.__annotations__, *vars(Resource)) if not each.startswith("_")}
     own = {each for owner in resource.__mro__ if issubclass(owner, Resource) for each in vars(owner)}
     for word in sorted({*own, *_hints(resource)} - known - _actions_of(resource).keys()):
-        import difflib  # for those alone that have names of their own
+        import difflib  # only classes with further names need it
 
         if not word.startswith("_") and (near := difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.8)):
-            raise Mistake(f"{name}.{word} means nothing to the kit; did you mean {near[0]}? Or begin it with _")
+            raise Mistake(f"{name}.{word} is unknown to the kit; did you mean {near[0]}? If not, begin it with _")
     named: dict[str, str] = {}
     for method, each in _actions_of(resource).items():
         _check_name(f"the action of {name}.{method}", each.name)
         if method in (INIT, STATE) or hasattr(Resource, method):
-            raise Mistake(f"an action of {name} is the method {method}, which means something else; rename the method")
+            raise Mistake(f"an action of {name} is the method {method}, a name with another meaning; rename the method")
         if each.name in named:
             raise Mistake(f"{name}.{named[each.name]} and {name}.{method} are both the action {each.name!r}")
         named[each.name] = method
 
 
 def _check_json(what: str, value: Any, path: str = "") -> None:
-    """Find what JSON cannot hold, and name the innermost place of it."""
+    """Raise `Mistake` for a value that JSON cannot hold, with its innermost place."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
         members = dict(enumerate(value)) if isinstance(value, (list, tuple)) else value
         for key, each in members.items() if isinstance(members, dict) else ():
             _check_json(what, each, f"{path}.{key}" if path else str(key))
-        raise Mistake(f"{what} what JSON cannot hold{path and f', as {path}'}: {error}") from None
+        raise Mistake(f"{what} a value that JSON cannot hold{path and f', as {path}'}: {error}") from None
 
 
 def _config_type(resource: type[Resource]) -> Any:
-    """Return the dataclass that a class declares as its config; `Any` where it declares none."""
+    """Return the dataclass that a class declares as its config; `Any` if it declares none."""
     declared = _hints(resource).get("config", Any)
     return declared if hasattr(declared, "__dataclass_fields__") else Any
 
@@ -335,11 +335,11 @@ def _object_schema(kind: Any) -> dict[str, Any]:
     own = {name: _schema(hint, f"{kind.__name__}.{name}") for name, hint in hints.items()}
     properties = {each.name: {**own[each.name], **each.metadata} for each in fields}
     schema: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": properties}
-    return {**schema, "required": required} if required else schema  # Draft 4 has no empty list there
+    return {**schema, "required": required} if required else schema  # Draft 4 allows no empty list here
 
 
 def _write_only(schema: Mapping[str, Any], pointer: str) -> Iterable[str]:
-    """Yield the JSON pointers of what a schema marks as `writeOnly`."""
+    """Yield the JSON pointers of the values that a schema marks as `writeOnly`."""
     if schema.get("writeOnly") is True:
         yield pointer
     for key, inner in schema.get("properties", {}).items():
@@ -347,7 +347,7 @@ def _write_only(schema: Mapping[str, Any], pointer: str) -> Iterable[str]:
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:
-    """Return a value of a config as its type has it: dataclasses for objects that are declared so."""
+    """Return a value of a config in its declared type: an object becomes a dataclass if one is declared."""
     inner = typing.get_args(kind)
     if hasattr(kind, "__dataclass_fields__"):
         hints = _hints(kind)
@@ -365,7 +365,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without dataclasses: their fields that are None are left out."""
+    """Return a value with dicts for its dataclasses, without fields that are None."""
     if hasattr(value, "__dataclass_fields__"):
         fields = {key: getattr(value, key) for key in value.__dataclass_fields__}
         value = {key: each for key, each in fields.items() if each is not None}
@@ -387,7 +387,7 @@ def _differing(path: str, desired: Any, found: Any) -> Iterable[str]:
     elif isinstance(desired, list) and isinstance(found, list) and len(desired) == len(found):
         for index, (wanted, there) in enumerate(zip(desired, found)):
             yield from _differing(f"{path}[{index}]", wanted, there)
-    elif isinstance(desired, bool) is not isinstance(found, bool) or desired != found:  # to Python, true is 1
+    elif isinstance(desired, bool) is not isinstance(found, bool) or desired != found:  # in Python, True equals 1
         yield path
 
 

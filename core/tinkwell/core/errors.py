@@ -2,13 +2,13 @@
 
 TinkwellError
 ├── InvalidField        a field of the request is wrong (each one is named)
-│   ├── ChartInvalid    a file of a chart is wrong by itself, or together with the values
-│   ├── CharmRefused    a charm may not be run, or may not replace the former charm
+│   ├── ChartInvalid    a file of a chart is wrong, alone or together with the values
+│   ├── CharmRefused    a charm is wrong, or must not replace the charm before it
 │   └── CommitRefused   a unit event may not have one of its effects
 ├── NotFound            the resource does not exist, or is deleted
 ├── AlreadyExists       a unique value is taken
 ├── IllegalTransition   the state of the resource does not allow the request
-│   ├── PlanStale       the release has changed since the plan of it was made
+│   ├── PlanStale       the release has changed since the plan was made
 │   ├── EndpointMismatch  no pair of endpoints, or more than one, fits a relation
 │   ├── NotLeader       only the leader of the application may do this
 │   └── UnitInError     an event of the unit has failed
@@ -17,11 +17,11 @@ TinkwellError
 ├── OperationActive     no operation of a release can begin, because another one has not ended
 ├── LeaseHeld           another living owner holds the resource
 ├── LeaseLost           the caller's lease is over, or its work was taken over
-├── WrongWorker         the reporting worker is not the action's
-├── NotAllowed          the caller's role, or the unit's grants, do not allow this
-├── ChartUnknown        the server does not have the chart; upload it and ask again
-├── SecretsDisabled     the server has no key to seal or open secrets
-├── LostRace            another writer was faster; read again and retry
+├── WrongWorker         the action belongs to another worker
+├── NotAllowed          neither the caller's role nor a grant to its unit allows this
+├── ChartUnknown        the server does not have the chart: upload it, and ask again
+├── SecretsDisabled     the server has no key to encrypt or decrypt secrets
+├── LostRace            another writer was faster: read again and retry
 ├── Compacted           the revision is older than the oldest kept one
 ├── OtherHistory        the revision belongs to another log, or lies beyond its end
 ├── TooSlow             the watcher stayed too far behind for too long
@@ -64,15 +64,18 @@ class InvalidField(TinkwellError):
 
 
 class ChartInvalid(InvalidField):
-    """One or more files of a chart are wrong: a field is a file's path, and a path in that file."""
+    """A file of the chart is wrong, alone or together with the values.
+
+    Each field is the path of a file, followed by a path in that file.
+    """
 
 
 class CharmRefused(InvalidField):
-    """A charm may not be run, or may not replace the former charm: a field is a path in the charm."""
+    """The charm is wrong, or must not replace the charm before it. Each field is a path in the charm."""
 
 
 class CommitRefused(InvalidField):
-    """A unit event may not have one or more of its effects, which the fields name: the event has failed."""
+    """The unit event has failed, because one of its effects is not allowed. The fields name such effects."""
 
 
 class ChartUnknown(TinkwellError):
@@ -118,7 +121,7 @@ class IllegalTransition(TinkwellError):
 
 
 class PlanStale(IllegalTransition):
-    """The release has changed since the plan of it was made: make another plan."""
+    """The release has changed since the plan was made: make another plan."""
 
     def __init__(self, plan: str, description: str) -> None:
         super().__init__(f"plan {plan}", f"{description}; make another plan")
@@ -201,7 +204,7 @@ class LeaseLost(TinkwellError):
 
 
 class WrongWorker(TinkwellError):
-    """The reporting worker is not the one that the action belongs to."""
+    """The action belongs to another worker than the one that reports on it."""
 
     def __init__(self, worker_id: str, expected: str) -> None:
         self.worker_id = worker_id
@@ -210,7 +213,7 @@ class WrongWorker(TinkwellError):
 
 
 class NotAllowed(TinkwellError):
-    """The caller may not do this: its role (if one is named), or the unit's grants, do not allow it."""
+    """Neither the caller's role nor a grant to its unit allows this. `role` is empty where it is not the reason."""
 
     def __init__(self, description: str, *, role: str = "") -> None:
         self.role = role
@@ -218,7 +221,7 @@ class NotAllowed(TinkwellError):
 
 
 class SecretsDisabled(TinkwellError):
-    """The server has no key to seal or open secrets."""
+    """The server has no key to encrypt or decrypt secrets."""
 
     subject = "secrets"
 

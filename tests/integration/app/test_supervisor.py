@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from support.waiting import eventually
 from tinkwell.server.app import main, process
-from tinkwell.server.app.workers import member, supervisor
+from tinkwell.server.app.workers import supervisor
 from tinkwell.server.settings import Settings
 
 URL = "postgresql://user:hidden@db/tinkwell"
@@ -42,12 +42,7 @@ def serve():
 """
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "_FIRST_PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(supervisor, "_LONGEST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(supervisor, "_STOP_SECONDS", 0.2)
-    monkeypatch.setattr(member, "_ASK_SECONDS", 0.5)
+QUICK = supervisor.Pace(first_pause_seconds=0.001, longest_pause_seconds=0.01, stop_seconds=0.2, ask_seconds=0.5)
 
 
 def settings(**more: object) -> Settings:
@@ -62,7 +57,7 @@ async def running(folder: Path, body: str, **more: object) -> AsyncIterator[str]
     try:
         async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             supervising = tasks.create_task(
-                supervisor.run(settings(**more), ready=ready.set_result, command=command), name="supervisor"
+                supervisor.run(settings(**more), ready=ready.set_result, command=command, pace=QUICK), name="supervisor"
             )
             yield (await ready).http
             supervising.cancel()
@@ -181,7 +176,7 @@ async def test_a_worker_that_does_not_end_is_killed(tmp_path: Path) -> None:
 
 async def test_told_to_stop_it_ends_workers_that_have_not_begun_yet(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", "-c", BEGIN + "time.sleep(60)", str(tmp_path)]
-    supervising = asyncio.ensure_future(supervisor.run(settings(), ready=lambda _: None, command=command))
+    supervising = asyncio.ensure_future(supervisor.run(settings(), ready=lambda _: None, command=command, pace=QUICK))
     await eventually((tmp_path / "lives-0").exists, deadline_seconds=30)
     supervising.cancel()
     async with asyncio.timeout(30):

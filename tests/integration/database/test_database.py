@@ -71,11 +71,10 @@ async def test_a_terminated_connection_is_replaced(database: Database, database_
     await waiting.eventually(database.answers)
 
 
-async def test_a_connection_that_has_rested_for_long_is_asked_and_used(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "_FRESH_SECONDS", -1.0)
-    sessions = [(await database.fetch("SELECT pg_backend_pid()"))[0][0] for _ in range(3)]
+async def test_a_connection_that_has_rested_for_long_is_asked_and_used(server_url: str) -> None:
+    pool = engine.create(server_url, pool_size=1, fresh_seconds=-1.0)
+    sessions = [(await Database(pool).fetch("SELECT pg_backend_pid()"))[0][0] for _ in range(3)]
+    await pool.dispose()
     assert len(set(sessions)) == 1
 
 

@@ -16,7 +16,6 @@ from support.resource import Resources
 from support.waiting import eventually
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.core import errors
-from tinkwell.server.database import database as store
 from tinkwell.server.hardware.service.operations import HardwareService
 
 _MANY = 3_000
@@ -129,16 +128,16 @@ async def _read_with_a_pause(resources: Resources) -> None:
                 await eventually(has_ended)
 
 
-async def test_lists_use_half_of_the_pool_and_others_wait_their_turn(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with resource.serving(database_url, pool_size=4) as resources, contextlib.AsyncExitStack() as stack:
+async def test_lists_use_half_of_the_pool_and_others_wait_their_turn(database_url: str) -> None:
+    async with (
+        resource.serving(database_url, pool_size=4, long_read_wait_seconds=0.01) as resources,
+        contextlib.AsyncExitStack() as stack,
+    ):
         for _ in range(2):
             _ = await stack.enter_async_context(resources.database.snapshot())
         # Other calls go on.
         with pytest.raises(grpc.aio.AioRpcError, match="does not exist"):
             await resources.hardware.ByID(pb.ByIDRequest(id=str(uuid.uuid4())))
-        monkeypatch.setattr(store, "_LONG_READ_WAIT_SECONDS", 0.01)
         told = await refused(resources.hardware.All(pb.AllRequest()).read())
         assert (told.code.name, told.reason) == ("RESOURCE_EXHAUSTED", "LIMIT_REACHED")
         await stack.aclose()

@@ -9,7 +9,8 @@ import asyncpg
 import grpc.aio
 import pytest
 
-from support import edge, waiting
+import tinkwell.client
+from support import edge, resource, waiting
 from support.resource import Resources
 from tinkwell.api.v1 import hardware_service_pb2 as pb
 from tinkwell.client import Client
@@ -267,10 +268,7 @@ async def test_no_more_is_taken_while_the_database_is_busy(resources: Resources)
     assert len(await stored_ids(resources)) == 5_000
 
 
-async def test_more_streams_than_a_server_takes_are_refused_before_they_send(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bulk_push, "_MAX_STREAMS", 1)
+async def test_more_streams_than_a_server_takes_are_refused_before_they_send(database_url: str) -> None:
     is_open, may_end = asyncio.Event(), asyncio.Event()
 
     async def slow() -> AsyncIterator[dict[str, object]]:
@@ -278,14 +276,18 @@ async def test_more_streams_than_a_server_takes_are_refused_before_they_send(
         yield {"id": machine_id(1)}
         await may_end.wait()
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(client.hardware.push_many(slow()))
-        await is_open.wait()
-        with pytest.raises(client_errors.LimitReached):
-            await client.hardware.push_many([{"id": machine_id(2)}])
-        may_end.set()
-    assert first.result().stored == 1
-    assert (await client.hardware.push_many([{"id": machine_id(2)}])).stored == 1
+    async with (
+        resource.serving(database_url, max_streams=1) as resources,
+        tinkwell.client.connect(resources.edge.address) as client,
+    ):
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(client.hardware.push_many(slow()))
+            await is_open.wait()
+            with pytest.raises(client_errors.LimitReached):
+                await client.hardware.push_many([{"id": machine_id(2)}])
+            may_end.set()
+        assert first.result().stored == 1
+        assert (await client.hardware.push_many([{"id": machine_id(2)}])).stored == 1
 
 
 async def test_a_client_that_sends_nothing_is_not_waited_for() -> None:

@@ -34,10 +34,17 @@ async def metrics() -> bytes:
 
 
 def make(
-    checks: Checks | None = None, *, liveness: Checks | None = None, host: str = "127.0.0.1", port: int = 0
+    checks: Checks | None = None,
+    *,
+    liveness: Checks | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tick_seconds: float = 0.1,
 ) -> listener.HttpListener:
     probe = Probe(liveness=liveness or alive, readiness=checks or Checks(), metrics=metrics)
-    return listener.HttpListener(http_application.create_application(probe, version="1.2.3"), host=host, port=port)
+    return listener.HttpListener(
+        http_application.create_application(probe, version="1.2.3"), host=host, port=port, tick_seconds=tick_seconds
+    )
 
 
 async def get(address: str, path: str) -> tuple[int, str]:
@@ -52,10 +59,9 @@ async def get(address: str, path: str) -> tuple[int, str]:
     return await asyncio.to_thread(request)
 
 
-async def test_it_stops_as_soon_as_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "_TICK_SECONDS", 3600)
+async def test_it_stops_as_soon_as_it_is_told_to() -> None:
     async with asyncio.timeout(30):
-        async with make().listen() as address:
+        async with make(tick_seconds=3600.0).listen() as address:
             assert (await get(address, "/livez"))[0] == 200
         with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
             pass

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import AsyncIterator
 
 import asyncpg
-import pytest
 
 from support import role
 from support.scripted_log import make_hub
@@ -16,19 +15,21 @@ from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.read.pace import Pace
 from tinkwell.server.log.read.reader import Reader
-from tinkwell.server.log.store import doorbell
+from tinkwell.server.log.store.doorbell import TIMEOUT_SECONDS
 from tinkwell.server.log.store.log import PostgresLog
 
 INSERT = "INSERT INTO hardware (id) VALUES ($1)"
 # Long before the bell's session is given up.
-SOON_SECONDS = doorbell._TIMEOUT_SECONDS / 2
+SOON_SECONDS = TIMEOUT_SECONDS / 2
 # It gives the bell back and asks for it again all the time.
 RESTLESS = Pace(longest_sleep_seconds=0.05)
 
 
 @contextlib.asynccontextmanager
-async def reading(database_url: str, hub: Hub) -> AsyncIterator[Reader]:
-    log = PostgresLog(database_url, table_readers=1)
+async def reading(
+    database_url: str, hub: Hub, *, bell_timeout_seconds: float = TIMEOUT_SECONDS
+) -> AsyncIterator[Reader]:
+    log = PostgresLog(database_url, table_readers=1, bell_timeout_seconds=bell_timeout_seconds)
     async with log.open():
         reader = Reader(log, hub, pace=RESTLESS)
         task = asyncio.create_task(reader.run())
@@ -56,13 +57,13 @@ async def test_events_go_out_while_the_bells_session_does_not_answer(database_ur
         await writer.close(timeout=5)
 
 
-async def test_a_bells_session_that_never_answers_is_replaced_at_last(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doorbell, "_TIMEOUT_SECONDS", 0.3)
+async def test_a_bells_session_that_never_answers_is_replaced_at_last(database_url: str) -> None:
     hub, writer = make_hub(), await asyncpg.connect(database_url)
     try:
-        async with SessionHole(role.url_of_server(database_url)).running() as hole, reading(hole.url, hub) as reader:
+        async with (
+            SessionHole(role.url_of_server(database_url)).running() as hole,
+            reading(hole.url, hub, bell_timeout_seconds=0.3) as reader,
+        ):
             await eventually(lambda: reader.counts.sleeps > 1, deadline_seconds=10)
             hole.swallow("tinkwell bell")
             await eventually(lambda: reader.counts.sessions == 2 and reader.is_connected, deadline_seconds=20)

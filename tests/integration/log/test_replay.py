@@ -10,7 +10,6 @@ import pytest
 from tinkwell.core import errors
 from tinkwell.core.event.page import Replay, event_of
 from tinkwell.core.event.selection import Selection
-from tinkwell.server.log.store import log
 from tinkwell.server.log.store.log import PostgresLog
 
 MAX_COUNT = 500
@@ -27,6 +26,13 @@ async def database(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 @pytest.fixture
 async def opened(server_url: str) -> AsyncIterator[PostgresLog]:
     async with PostgresLog(server_url, table_readers=2).open() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def short(server_url: str) -> AsyncIterator[PostgresLog]:
+    """Looks through four revisions at a time."""
+    async with PostgresLog(server_url, table_readers=2, max_span=4).open() as opened:
         yield opened
 
 
@@ -53,24 +59,20 @@ def revisions(found: Replay) -> list[int]:
     return [row[0] for row in found.rows]
 
 
-async def test_a_rare_event_is_looked_for_in_pieces(
-    opened: PostgresLog, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(log, "_MAX_SPAN", 4)
+async def test_a_rare_event_is_looked_for_in_pieces(short: PostgresLog, database: asyncpg.Connection) -> None:
     await publish(database, *["often.seen"] * 9, "rarely.seen")
-    pieces = [await replay(opened, first=first, last=10, names=frozenset({"rarely.seen"})) for first in (1, 5, 9)]
+    pieces = [await replay(short, first=first, last=10, names=frozenset({"rarely.seen"})) for first in (1, 5, 9)]
     assert [(revisions(piece), piece.revision) for piece in pieces] == [([], 4), ([], 8), ([10], 10)]
 
 
 async def test_a_long_run_of_dead_revisions_is_passed_in_one_piece(
-    opened: PostgresLog, database: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    short: PostgresLog, database: asyncpg.Connection
 ) -> None:
-    monkeypatch.setattr(log, "_MAX_SPAN", 4)
     await database.execute("SELECT setval('events_revision', 1000000)")
     await publish(database, "a.b")
-    found = await replay(opened, last=1_000_001)
+    found = await replay(short, last=1_000_001)
     assert (revisions(found), found.revision) == ([1_000_001], 1_000_001)
-    assert (await replay(opened, last=900_000)).revision == 900_000
+    assert (await replay(short, last=900_000)).revision == 900_000
 
 
 async def test_a_piece_is_bounded_in_bytes_but_for_its_first_event(

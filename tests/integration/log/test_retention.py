@@ -451,7 +451,7 @@ async def test_an_owner_caretaker_the_log_by_a_command(
     await past.execute(f"BEGIN; {partition.LOCK}")
     async with process.running("db", "maintain", log=tmp_path / "log", environment=environment) as command:
         assert await command.wait(deadline_seconds=60) == 1
-        assert "Error: nothing was done: another one is at it" in command.output
+        assert "Error: nothing was done: another process is doing it" in command.output
 
 
 def quiet_server(database_url: str) -> contextlib.AbstractAsyncContextManager[servers.Server]:

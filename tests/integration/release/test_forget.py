@@ -152,7 +152,7 @@ async def test_a_revision_that_has_lost_something_is_not_brought_about_again(
         await flow.acquire()
         told = await edge.refused(work_of(flow))
         assert told.reason == "SECRETS_DISABLED"
-        assert f"those of revision {revision} were forgotten" in told.message
+        assert f"those of revision {revision} were deleted" in told.message
         await flow.report(finish(FAILED))
     assert (await revision_of(site, 1))["manifest"]["resources"]["db"]["config"] == {"password": None}
     # Later revisions are as all others are.
@@ -208,14 +208,14 @@ async def test_the_command_says_what_is_lost_and_forgets_it_when_told_to(
     code, output = await run(id_)
     assert (code, output[-1]) == (
         0,
-        f"7 values of the key {id_} would be forgotten. Nothing was changed; --yes does it.",
+        f"7 values of the key {id_} would be deleted. Nothing was changed; --yes does it.",
     )
     assert "shop: resource db loses 3 values of config, init, state" in output
     assert (await edge.refused(begin(site))).reason == "SECRETS_DISABLED"
     code, output = await run(id_, "--yes")
-    assert (code, output[-1]) == (0, f"7 values of the key {id_} forgotten.")
+    assert (code, output[-1]) == (0, f"7 values of the key {id_} deleted.")
     await begin(site)
-    assert (await run(id_, "--yes"))[1] == [f"0 values of the key {id_} forgotten."]
+    assert (await run(id_, "--yes"))[1] == [f"0 values of the key {id_} deleted."]
 
 
 def _rows(dumped: str) -> list[str]:

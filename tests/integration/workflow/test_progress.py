@@ -1,6 +1,7 @@
 """How far workflows are: lists, contexts, and what is due for a worker."""
 
 import uuid
+from collections.abc import AsyncIterator
 
 import grpc
 import pytest
@@ -24,7 +25,13 @@ from support.site import (
     template_text,
 )
 from tinkwell.api.v1 import workflow_service_pb2 as pb
-from tinkwell.server.workflow.service import operations as workflow_service
+
+
+@pytest.fixture
+async def small_pages(database_url: str) -> AsyncIterator[Site]:
+    """A site whose service reads few rows at once."""
+    async with support.open_site(database_url, page=3, ids_page=2) as opened:
+        yield opened
 
 
 async def listed(site: Site, *states: pb.State.ValueType) -> list[pb.Workflow]:
@@ -82,10 +89,8 @@ async def test_a_state_that_is_none_is_refused(site: Site) -> None:
     assert (told.code, list(told.fields)) == (grpc.StatusCode.INVALID_ARGUMENT, ["states[1]"])
 
 
-async def test_unfinished_workflows_are_named_oldest_first_over_several_messages(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workflow_service, "_IDS_PAGE", 2)
+async def test_unfinished_workflows_are_named_oldest_first_over_several_messages(small_pages: Site) -> None:
+    site = small_pages
     assert await unfinished(site) == [([], [])]
     flows = [await site.create(task("a", action("x"), worker=f"{{{{.device_{1 + n // 3}}}}}")) for n in range(6)]
     ids = [flow.id for flow in flows]
@@ -188,10 +193,8 @@ async def test_a_worker_is_sent_all_its_workflows_oldest_first(site: Site) -> No
     assert [found.workflow_id for found in await context_list(site, ONE)] == created
 
 
-async def test_more_workflows_and_reports_than_a_page_holds_are_sent_all(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tinkwell.server.workflow.service.operations._PAGE", 3)
+async def test_more_workflows_and_reports_than_a_page_holds_are_sent_all(small_pages: Site) -> None:
+    site = small_pages
     flows = [await site.create(steps(4)) for _ in range(6)]
     assert await contexts(site, ONE) == [flow.id for flow in flows]
     await flows[0].succeed(0, 1, 2, 3)

@@ -33,6 +33,8 @@ class Deck(Generic[K]):
         seconds: float,
         rounds: int,
         at_once: int = _AT_ONCE,
+        pause_seconds: float = _PAUSE_SECONDS,
+        patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         self.kinds = kinds
         self.injected: Counter[K] = Counter()
@@ -42,6 +44,8 @@ class Deck(Generic[K]):
         self._seconds = seconds
         self._rounds = rounds
         self._interval = seconds * _SHARE / (rounds * len(kinds))
+        self._pause_seconds = pause_seconds
+        self._patience_seconds = patience_seconds
         self._free = asyncio.Semaphore(at_once)
         self._open: Counter[K] = Counter()
         self._given_up: set[K] = set()
@@ -66,7 +70,7 @@ class Deck(Generic[K]):
             while loop.time() < end or self._wanted():
                 cards = cards or self._shuffled(is_over=loop.time() >= end)
                 if not cards:
-                    await asyncio.sleep(_PAUSE_SECONDS)  # what is under way may still fail
+                    await asyncio.sleep(self._pause_seconds)  # what is under way may still fail
                     continue
                 await self._free.acquire()
                 kind = cards.pop()
@@ -89,10 +93,10 @@ class Deck(Generic[K]):
         try:
             while not await self._inject_once(kind):
                 self.in_vain[kind] += 1
-                if loop.time() > max(began, self._end) + _PATIENCE_SECONDS:
+                if loop.time() > max(began, self._end) + self._patience_seconds:
                     self._given_up.add(kind)
                     return
-                await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(self._pause_seconds)
             self.injected[kind] += 1
         finally:
             self._open[kind] -= 1

@@ -125,14 +125,21 @@ class Leases:
         """Take note."""
 
 
-async def serve(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> None:
+async def serve(units: Units, charm_class: type[charm.Charm], folder: AgentFolder, **times: float) -> None:
     """Serve the unit until the server says that it is gone."""
-    async with hosting(units, charm_class, folder) as host:
+    async with hosting(units, charm_class, folder, **times) as host:
         await host.run()
 
 
 @contextlib.asynccontextmanager
-async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFolder) -> AsyncIterator[Host]:
+async def hosting(
+    units: Units,
+    charm_class: type[charm.Charm],
+    folder: AgentFolder,
+    *,
+    look_seconds: float = 1.0,
+    held_seconds: float = 10.0,
+) -> AsyncIterator[Host]:
     """Make a host of the unit, under a lease; what is done with it ends within ten seconds."""
     lease = Keeper(Leases(), owner="charm:test", engine="charm:test")
     handler = LogHandler()
@@ -148,6 +155,8 @@ async def hosting(units: Units, charm_class: type[charm.Charm], folder: AgentFol
                     charm_class=charm_class,
                     digest="sha256:0",
                     stopping=asyncio.Event(),
+                    look_seconds=look_seconds,
+                    held_seconds=held_seconds,
                 ),
                 UNIT_ID,
             )

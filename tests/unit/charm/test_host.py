@@ -177,8 +177,7 @@ async def test_a_charm_is_given_what_the_server_grants(folder: AgentFolder) -> N
     assert units.calls[1][0] == "commit"
 
 
-async def test_a_handler_of_a_unit_that_is_gone_is_ended(folder: AgentFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.charm.agent.host._LOOK_SECONDS", 0.0)
+async def test_a_handler_of_a_unit_that_is_gone_is_ended(folder: AgentFolder) -> None:
     ended: list[bool] = []
 
     class Web(charm.Charm):
@@ -192,7 +191,7 @@ async def test_a_handler_of_a_unit_that_is_gone_is_ended(folder: AgentFolder, mo
 
     units = Units(deque([granted(), granted(), GONE]))
     units.on_next = lambda: host.wake()
-    async with hosting(units, Web, folder) as host:
+    async with hosting(units, Web, folder, look_seconds=0.0) as host:
         await host.run()
     assert ended == [True]
     assert [call[0] for call in units.calls] == ["next", "next", "next"]
@@ -253,12 +252,9 @@ class Idle(charm.Charm):
 
 
 @pytest.mark.parametrize("answer", [errors.LeaseHeld("another has it"), errors.InvalidField.of("unit_id", "is odd")])
-async def test_a_unit_that_is_not_given_is_asked_for_again_later(
-    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch, answer: errors.Error
-) -> None:
-    monkeypatch.setattr("tinkwell.charm.agent.host._HELD_SECONDS", 0.0)
+async def test_a_unit_that_is_not_given_is_asked_for_again_later(folder: AgentFolder, answer: errors.Error) -> None:
     units = Units(deque([answer, GONE]))
-    await serve(units, Idle, folder)
+    await serve(units, Idle, folder, held_seconds=0.0)
     assert units.calls == [("next", 4), ("next", 4)]
 
 

@@ -5,13 +5,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import tinkwell.client
 from support.waiting import eventually
 from tinkwell import charm
 from tinkwell.charm import description
-from tinkwell.charm.agent import host
 from tinkwell.charm.agent.agent import Agent, Wanted
 from tinkwell.client import testing
 from tinkwell.client.testing.gate import ReceivedCall
@@ -31,14 +28,11 @@ class Slow(charm.Charm):
             heard.append("ended")
 
 
-async def test_handlers_of_a_unit_that_went_meanwhile_are_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(host, "_LOOK_SECONDS", 0.01)
+async def test_handlers_of_a_unit_that_went_meanwhile_are_ended(tmp_path: Path) -> None:
     heard.clear()
     async with testing.FakeServer() as server, tinkwell.client.connect(server.address) as client:
         await client.applications.deploy("slow", description.pack(Slow), anywhere=True)
-        agent = Agent(client, Slow, Wanted(application="slow"), tmp_path)
+        agent = Agent(client, Slow, Wanted(application="slow"), tmp_path, look_seconds=0.01)
         serving = asyncio.create_task(agent.run())
         await eventually(lambda: heard == ["begun"])
 

@@ -1,9 +1,8 @@
 """The command line with a fake server."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
-from unit.cli.running import Terminal
 
 from support.command_line import CommandLine
 
@@ -12,10 +11,3 @@ from support.command_line import CommandLine
 def cli() -> Iterator[CommandLine]:
     with CommandLine() as command_line:
         yield command_line
-
-
-@pytest.fixture
-async def terminal() -> AsyncIterator[Terminal]:
-    opened = Terminal()
-    yield opened
-    opened.close()

@@ -1,7 +1,5 @@
 """The command as a whole: its help, its completion, and the commands that other components add."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import metadata
 
@@ -117,30 +115,6 @@ def test_a_group_leaves_out_the_commands_that_lack_a_module() -> None:
     assert group.get_command(context, "own") is not None
 
 
-def test_the_help_lists_components_without_importing_them() -> None:
-    script = (
-        "import sys; from tinkwell.cli.main import main\n"
-        "try: main(['--help'])\n"
-        "finally: print(sorted(n for n in sys.modules if n.split('.')[0] in {'grpc', 'asyncio', 'ruamel', 'asyncpg'}"
-        " or n.startswith(('tinkwell.server', 'tinkwell.provisioner', 'tinkwell.client'))), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stderr == "[]\n"
-    for name in ("dev", "server", "provisioner", "agent", "db", "resource"):
-        assert f" {name} " in done.stdout
-
-
-@pytest.mark.parametrize("line", ["workflow logs", "release install", "chart", "chart dag", "resource test"])
-def test_the_help_of_a_command_imports_nothing_heavy(line: str) -> None:
-    script = (
-        "import sys; from tinkwell.cli.main import main\n"
-        f"try: main([*{line!r}.split(), '--help'])\n"
-        "finally: print({'grpc', 'asyncio', 'ruamel.yaml', 'networkx', 'jinja2'} & set(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stderr == "set()\n"
-
-
 def test_the_version_is_the_distributions() -> None:
     assert run("--version") == (0, f"tinkwell {metadata.version('tinkwell')}\n", "")
 
@@ -233,12 +207,6 @@ def test_the_completion_script_says_how_to_use_it(shell: str) -> None:
     assert f"tinkwell completion {shell}" in script
     assert "_TINKWELL_COMPLETE" in script
     assert script.startswith("#compdef tinkwell\n#" if shell == "zsh" else "# For this shell")
-
-
-def test_bash_takes_the_completion_script() -> None:
-    _, script, _ = run("completion", "bash")
-    done = subprocess.run(["bash", "-c", f"{script}\ncomplete -p tinkwell"], capture_output=True, text=True, check=True)
-    assert "_tinkwell_completion" in done.stdout
 
 
 def test_an_unknown_shell_is_a_usage_error() -> None:

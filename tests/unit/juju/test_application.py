@@ -62,7 +62,7 @@ def test_a_charm_that_is_none_is_refused_with_each_mistake(juju: JujuLine, tmp_p
         (("--bind", "alpha"), "--bind is not supported: Tinkwell has no spaces"),
         (("--revision", "4"), "--revision is not supported: it is for charms of Charmhub"),
         (("--overlay", "x.yaml"), "--overlay is not supported: Tinkwell deploys no bundles"),
-        (("--attach-storage", "data/0"), "--attach-storage is not supported: attach it when the unit is there"),
+        (("--attach-storage", "data/0"), "--attach-storage is not supported: attach the storage to the existing unit"),
         (("--storage", "data=ebs,1G"), "storage data: there is no pool ebs"),
         (("--to", "anywhere,0"), "--to anywhere is for all units at once"),
     ],

@@ -143,7 +143,7 @@ def test_the_end_of_a_model_is_not_waited_for_for_ever_and_units_in_error_are_na
     monkeypatch.setattr(lifecycle, "_PATIENCE_SECONDS", 1.0)
     said = deployed.juju.fails("destroy-model", "default", "--no-prompt")
     assert "Waiting for model to be removed, 2 error(s): web/0, web/1; 2 application(s), 3 unit(s)..." in said
-    assert "ERROR timed out waiting for the end of model default; what is in it goes on ending: " in said
+    assert "ERROR timed out waiting for the end of model default; its applications go on ending: " in said
 
 
 def test_who_cannot_answer_is_told_how_not_to_be_asked(deployed: Site) -> None:

@@ -45,7 +45,15 @@ class Wanted:
 class Agent:
     """Serves the units of an application with a charm. Effects are exactly once, handlers at least once."""
 
-    def __init__(self, client: Client, charm_class: type[Charm], wanted: Wanted, state_dir: Path) -> None:
+    def __init__(
+        self,
+        client: Client,
+        charm_class: type[Charm],
+        wanted: Wanted,
+        state_dir: Path,
+        *,
+        look_seconds: float = 1.0,
+    ) -> None:
         """Lock the folder for this agent. Raises `CharmError` if another agent uses it, and `OSError`."""
         self._client = client
         self._wanted = wanted
@@ -62,6 +70,7 @@ class Agent:
             charm_class=charm_class,
             digest=description.digest(charm_class),
             stopping=asyncio.Event(),
+            look_seconds=look_seconds,
         )
 
     @property
@@ -71,7 +80,7 @@ class Agent:
 
     def stop(self) -> None:
         """Stop the agent: running events get ten seconds to end, and no others begin."""
-        logger.info("the agent stops; what is being handled may come to its end")
+        logger.info("the agent stops; running events may end")
         self._served.stopping.set()
 
     async def run(self) -> None:

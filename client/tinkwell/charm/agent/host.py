@@ -34,10 +34,6 @@ logger = logging.getLogger(__name__)
 
 # Errors that concern the whole agent, and not only this unit.
 _HOPELESS = (*HOPELESS, errors.PermissionDenied)
-# How long the host waits before it asks the server about a unit that is woken while its event is handled.
-_LOOK_SECONDS = 1.0
-# When to ask again for a unit that another agent holds, or for which the server grants nothing.
-_HELD_SECONDS = 10.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +46,10 @@ class Served:
     charm_class: type[Charm]
     digest: str
     stopping: asyncio.Event
+    # How long the host waits before it asks the server about a unit that is woken while its event is handled.
+    look_seconds: float = 1.0
+    # When to ask again for a unit that another agent holds, or for which the server grants nothing.
+    held_seconds: float = 10.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Host:
         except errors.NotFound:
             return NoEvent(reason=NoEventReason.GONE)
         except errors.LeaseHeld:
-            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=_HELD_SECONDS)
+            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=self._served.held_seconds)
         except errors.LeaseLost:
             # The unit does not belong to this agent; the server wakes it when it does.
             return NoEvent(reason=NoEventReason.NOTHING_DUE)
@@ -138,7 +138,7 @@ class Host:
             raise
         except errors.Error as error:
             logger.warning("no event is given", extra={"unit_id": unit_id, "cause": str(error)})
-            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=_HELD_SECONDS)
+            return NoEvent(reason=NoEventReason.NOTHING_DUE, due_in_seconds=self._served.held_seconds)
 
     async def _send_kept(self) -> Grant | NoEvent | None:
         """Commit the outcome that a former agent has left, if any."""
@@ -240,7 +240,7 @@ class Host:
         while True:
             await self._is_awake.wait()
             # The unit's own statuses wake it, too.
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(self._served.look_seconds)
             self._is_awake.clear()
             try:
                 following = await self._served.units.next_event(token, self._unit_id)

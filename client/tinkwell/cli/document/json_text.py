@@ -1,4 +1,4 @@
-"""JSON texts that hold one value after another, as JSON lines do, and the places of what is in them."""
+"""Splits texts with several JSON values, such as JSON lines, and finds the places of values in them."""
 
 import json
 import re
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from tinkwell.core.value.yaml import position
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-# Only places matter here, and Python refuses to read numbers of thousands of digits.
+# Only places matter here. Numbers stay texts, because Python refuses to read numbers with thousands of digits.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 def split(text: str) -> Iterator[tuple[int, int]]:
-    """Iterate over where the values of a text begin and end; raises `Malformed` where there is none."""
+    """Iterate over the beginning and the end of each value of a text. Raises `Malformed` at a place without a value."""
     at = _skip(text, 0)
     while at < len(text):
         try:
@@ -27,7 +27,7 @@ def split(text: str) -> Iterator[tuple[int, int]]:
 
 
 def locate(text: str, offset: int, path: position.Path) -> position.Position:
-    """Find a part of the well-formed value at an offset: an item, or the key of a member; else the last one on it."""
+    """Find a part of the value at an offset: an item, or the key of a member; if missing, the nearest one above it."""
     value_at = key_at = offset
     for part in path:
         members = dict(_members(text, value_at))
@@ -38,7 +38,7 @@ def locate(text: str, offset: int, path: position.Path) -> position.Position:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str | int, tuple[int, int]]]:
-    """Iterate over an object's or a list's parts: their name, and where each and its value begin."""
+    """Iterate over members of an object or items of a list: the name, and where the part and its value begin."""
     opening, at = text[at], _skip(text, at + 1)
     index = 0
     while opening in "{[" and text[at] not in "}]":
@@ -56,5 +56,5 @@ def _members(text: str, at: int) -> Iterator[tuple[str | int, tuple[int, int]]]:
 
 def _skip(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
-    assert found is not None  # it matches nothing at all, too
+    assert found is not None  # the pattern also matches an empty text
     return found.end()

@@ -24,9 +24,11 @@ def events() -> None:
     "resource_types",
     type=option.Member(ResourceType),
     multiple=True,
-    help="Only events about this. Repeatable.",
+    help="Only events about resources of this type. Repeatable.",
 )
-@click.option("--resource-id", metavar="ID", help="Only events about this resource or its parts; needs a type.")
+@click.option(
+    "--resource-id", metavar="ID", help="Only events about this resource or its parts; needs --resource-type."
+)
 @watching.options
 @session.streaming
 async def watch(

@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.option("--since", type=duration.Duration(), help="Begin this long ago, such as 30s, 5m or 2d. [default: 5m]"),
-    click.option("--from-revision", type=click.IntRange(min=0), metavar="N", help="Begin with this revision."),
+    click.option(
+        "--from-revision", type=click.IntRange(min=0), metavar="N", help="Begin with the event of this revision."
+    ),
     click.option("--now", is_flag=True, help="Begin with the next event."),
     click.option(
-        "--event-type", "event_types", type=option.Member(EventType), multiple=True, help="Only this type. Repeatable."
+        "--event-type",
+        "event_types",
+        type=option.Member(EventType),
+        multiple=True,
+        help="Only events of this type. Repeatable.",
     ),
     click.option(
         "--name", "names", multiple=True, help="Only events of this name, such as rack.door_opened. Repeatable."

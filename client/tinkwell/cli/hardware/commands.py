@@ -24,7 +24,7 @@ _KINDS = (("id", value.parse_uuid), ("mac", value.parse_mac), ("ip", value.parse
 
 
 class Key(NamedTuple):
-    """The key of a machine: `id`, `mac` or `ip`, and its value."""
+    """A key of a machine: its kind, `id`, `mac` or `ip`, and its value."""
 
     kind: str
     text: str
@@ -36,7 +36,7 @@ class KeyType(click.ParamType[Key]):
     name = "machine"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Key:
-        """Find out what it is."""
+        """Tell from the form which key it is."""
         if isinstance(value, Key):
             return value
         for kind, parse in _KINDS:
@@ -89,7 +89,7 @@ async def push(
 async def get(client: "Client", machines: tuple[Key, ...], output_format: output.Format) -> None:
     """Show machines by id, MAC or IP address, a line for each interface.
 
-    With -o json or yaml, one machine asked for is an object, several are a list.
+    With -o json or yaml, one argument gives an object, and several give a list.
     """
     is_list = len(machines) > 1
     await several.show(
@@ -121,7 +121,7 @@ async def delete(client: "Client", ids: tuple[str, ...]) -> None:
 async def phone_home(
     client: "Client", machine: Key, data: document.JsonObject | None, output_format: output.Format
 ) -> None:
-    """Record that a machine has called home; watchers get a HARDWARE_PHONE_HOME event."""
+    """Record that a machine has phoned home; watchers get a HARDWARE_PHONE_HOME event."""
     text = None if data is None else document.dump_json(data)
     change = await client.hardware.phone_home(**{machine.kind: machine.text}, data=text)
     if output_format is output.Format.TABLE:
@@ -143,7 +143,7 @@ async def watch(client: "Client", machine_id: str | None, wanted: watching.Wante
 
 
 def _inputs(files: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the files to read: standard input where none is named and it is not the keyboard."""
+    """Return the files to read: standard input if none is named, unless that is a terminal."""
     if not files and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("give a FILE, or - for standard input")
     return files or ("-",)

@@ -27,7 +27,7 @@ _NAME = re.compile(r"machines\[(\d+)\](?:: |\.data(?:\.|$)|\.)")
 
 
 async def each(client: "Client", parts: Parts, chosen: output.Format) -> None:
-    """Push one machine after another, and write the result of each; the first refused one ends it."""
+    """Push one machine after another, and write the result of each. The first refused machine ends the command."""
     pushed: list[dict[str, Any]] = []
     try:
         for part in parts:
@@ -75,7 +75,7 @@ async def many(client: "Client", parts: Parts, chosen: output.Format) -> None:
 
 
 class _Machines:
-    """The machines as the client takes them, up to the first part that is no machine."""
+    """Iterates over the machines in the form that the client takes, up to the first part that is no machine."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -135,7 +135,7 @@ def _placeholders(path: str, value: document.JsonValue) -> Iterator[Violation]:
 
 
 def _explain(error: "Error", parts: Parts, stored: int) -> failure.Failure:
-    """Say what is wrong, where, and how many machines are stored: all before the wrong one."""
+    """Name the mistake, its place, and the number of stored machines, which are all before the wrong one."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     named = _NAME.match(error.violations[0].field if isinstance(error, errors.InvalidField) else error.message)

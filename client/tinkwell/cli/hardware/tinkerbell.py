@@ -1,4 +1,4 @@
-"""Machines from files of Tinkerbell's (`kind: Hardware`), beside those in our own form."""
+"""Reads machines from Tinkerbell's files (`kind: Hardware`), and from files in our own form."""
 
 from collections.abc import Iterator
 
@@ -9,9 +9,9 @@ from tinkwell.core.value import kubernetes
 
 
 def machines(part: files.Part) -> Iterator[files.Part]:
-    """Iterate over the machines of one value of a file: itself, or the items of a list as kubectl prints it.
+    """Iterate over the machines in one value of a file: the value itself, or the items of a list from kubectl.
 
-    Raises `Failure` with the places of what is wrong with an object, or of one that is no machine.
+    Raises `Failure` with the places of mistakes in an object, or with the place of an object that is no machine.
     """
     for item in files.objects(part):
         if isinstance(item.value, dict) and kubernetes.is_object(item.value):

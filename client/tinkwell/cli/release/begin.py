@@ -1,4 +1,4 @@
-"""Shared by the commands that begin an operation: options, waiting for another operation, and following."""
+"""What commands that begin an operation share: options, waiting for another operation, and following."""
 
 import dataclasses
 import functools
@@ -58,16 +58,21 @@ _OPTIONS = (
     click.option(
         "--readiness-timeout",
         type=duration.Duration(),
-        help="Longest time for a resource to be ready after its actions.",
+        help="Longest time for a resource to become ready after its actions.",
     ),
     click.option(
         "--on-failure",
         type=click.Choice([each.value for each in OnFailure]),
-        help="When a resource fails: start no more, or go on with those that do not depend on it. [default: stop]",
+        help="When a resource fails: start no other one, or go on with those that do not depend on it. [default: stop]",
     ),
-    click.option("--parallel", type=click.IntRange(min=1), metavar="N", help="Most resources at a time. [default: 8]"),
+    click.option(
+        "--parallel",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Number of resources to work on at the same time. [default: 8]",
+    ),
     click.option("-v", "--verbose", is_flag=True, help="Let resources print more."),
-    click.option("--reason", default="", help="Why; it is kept with the operation."),
+    click.option("--reason", default="", help="Reason, which is kept with the operation."),
     click.option(
         "--wait-lock",
         type=duration.Duration(),
@@ -100,7 +105,7 @@ class Wanted:
     output_format: output.Format
 
     def operation_options(self, **others: object) -> "OperationOptions":
-        """Give the options of the operation that were given, and others that are not None."""
+        """Return the operation's options that were given, with those of `others` that are not None."""
         given = {
             "timeout_seconds": _whole(self.timeout),
             "readiness_timeout_seconds": _whole(self.readiness_timeout),
@@ -140,7 +145,7 @@ async def carry_out(
     begin: "Callable[[], Awaitable[OperationHandle]]",
     source: summary.Source | None = None,
 ) -> None:
-    """Begin an operation, and follow it unless that is not wanted; raises `Failure` where it does not succeed."""
+    """Begin an operation, and follow it unless `--detach` was given. Raises `Failure` if it does not succeed."""
     handle = await start(client, wanted, begin)
     if not wanted.detach:
         chosen = wanted.output_format
@@ -154,7 +159,7 @@ async def carry_out(
 async def start(
     client: "Client", wanted: Wanted, begin: "Callable[[], Awaitable[OperationHandle]]"
 ) -> "OperationHandle":
-    """Begin an operation, when another one has ended as far as that may take."""
+    """Begin an operation. If another one is active, wait for its end, at most as long as `--wait-lock` says."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.client import errors  # gRPC costs start-up time, see main

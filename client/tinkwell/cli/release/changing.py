@@ -124,7 +124,7 @@ async def uninstall(client: "Client", name: str, wanted: begin.Wanted) -> None:
 @click.option("--move-engine", is_flag=True, help="Move a release that keeps files on one engine to another engine.")
 @session.connected
 async def resume(client: "Client", name: str, wanted: begin.Wanted, accept_lost: bool, move_engine: bool) -> None:
-    """Go on with a FAILED release, by the plan of its last operation.
+    """Continue the last operation of a FAILED release, by its plan.
 
     The state of each resource is read again, so that nothing is done twice.
     """
@@ -158,16 +158,18 @@ async def test(client: "Client", name: str, wanted: begin.Wanted) -> None:
 @_name
 @begin.namespace
 @click.option("--now", is_flag=True, help="Kill running steps; without this option they get 30 seconds to end.")
-@click.option("--reason", default="", help="Why; it is kept with the operation.")
+@click.option("--reason", default="", help="Reason, which is kept with the operation.")
 @session.connected
 async def cancel(client: "Client", name: str, namespace: str, now: bool, reason: str) -> None:
     """Cancel the operation of a release. No more steps start, and what was applied stays."""
     before = await begin.newest(client, name, namespace)
     if before.state.is_final:
-        raise failure.Failure(f"nothing changes {name}; its last operation {before.id} has ended as {before.state}")
+        raise failure.Failure(
+            f"{name} has no operation to cancel; its last operation {before.id} ended as {before.state}"
+        )
     operation = await client.releases.cancel(before.id, now=now, reason=reason)
     seconds = operation.cancel_grace_seconds
-    grace = f"what runs has {seconds}s to end" if seconds else "what runs is killed"
+    grace = f"running steps have {seconds}s to end" if seconds else "running steps are killed"
     match operation.state:
         case State.CANCELLED:
             output.line(f"{name}  cancelled  operation {operation.id}")

@@ -1,4 +1,4 @@
-"""What the commands share that make releases of charts: their options, the chart itself, and its notes."""
+"""What commands that make releases of charts share: the options, the chart itself, and its notes."""
 
 import dataclasses
 import functools
@@ -26,7 +26,7 @@ class Command(command.Command):
     """A command whose option `--wait` may go without its value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write out what a bare `--wait` means, which click would take the next argument for."""
+        """Write out the value of a bare `--wait`, because click would take the next argument for it."""
         try:
             return super().parse_args(ctx, written_out(args))
         except click.UsageError as error:
@@ -43,13 +43,16 @@ _FLAGS = (
         "--wait",
         type=click.Choice([each.value for each in Wait]),
         metavar="|".join(Wait),
-        help="In which order subcharts are installed: batch after batch, each as soon as those are ready that it "
-        "depends on, or all at once. [default: ordered]",
+        help="Order of subcharts: ordered installs batch after batch, eager installs each subchart as soon as all are "
+        "ready that it depends on, and none installs all at once. [default: ordered]",
     ),
-    click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on one that is disabled."),
+    click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on a disabled part."),
     click.option("--verify", is_flag=True, help="Check the signature of the archive CHART before it is uploaded."),
     click.option(
-        "--keyring", type=click.Path(path_type=Path), metavar="FILE", help="Keys for --verify, as gpg --export writes."
+        "--keyring",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Keys for --verify, as gpg --export writes them.",
     ),
 )
 
@@ -67,12 +70,12 @@ class Wanted:
 
     @property
     def is_default(self) -> bool:
-        """Whether neither a chart was named nor an option given."""
+        """Whether no chart was named and no option was given."""
         has_flags = any(self.given.values()) or self.wait or self.strict or self.verify or self.keyring
         return not self.chart and not has_flags
 
     def source(self) -> "Path | bytes | str":
-        """Give the chart as the client takes it: a path, verified bytes, or a digest. Raises `Failure`."""
+        """Return the chart as the client takes it: a path, verified bytes, or a digest. Raises `Failure`."""
         if not self.chart:
             raise click.UsageError("Missing argument 'CHART'.")
         if self.verify != (self.keyring is not None):
@@ -141,7 +144,7 @@ def options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 async def show_notes(client: "Client", name: str, namespace: str) -> None:
-    """Print what the chart of a release has to say to its users."""
+    """Print the notes of a release's chart for its users."""
     found = await client.releases.revision(name, namespace=namespace)
     if text := notes(found):
         output.line("")
@@ -149,9 +152,9 @@ async def show_notes(client: "Client", name: str, namespace: str) -> None:
 
 
 def notes(revision: "Revision") -> str:
-    """Give the notes of a revision's chart, without those of its subcharts; empty where there are none.
+    """Return the notes of a revision's chart, without those of its subcharts; empty if there are none.
 
-    Notes with a secret in them are nobody's to read.
+    Notes that contain a secret are never shown.
     """
     charts: dict[str, Any] = (revision.manifest or {}).get("charts", {})
     text: str | None = next((chart.get("notes", "") for path, chart in charts.items() if "." not in path), "")
@@ -161,7 +164,7 @@ def notes(revision: "Revision") -> str:
 
 
 def written_out(args: Sequence[str]) -> list[str]:
-    """Give the words of a command line with `--wait=ordered` for each `--wait` that no way to wait follows."""
+    """Return the words of a command line, with `--wait=ordered` for each `--wait` without a value."""
     found: list[str] = []
     for place, word in enumerate(args):
         if word == "--":

@@ -1,4 +1,4 @@
-"""`tinkwell release`: resources brought about together, and everything that happens to them."""
+"""`tinkwell release`: resources that are installed together, and all their changes."""
 
 import json
 from enum import StrEnum
@@ -28,7 +28,7 @@ _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
 
 
 class Part(StrEnum):
-    """What can be had of a revision."""
+    """The parts of a revision that `release get` prints."""
 
     MANIFEST = "manifest"
     VALUES = "values"
@@ -92,7 +92,7 @@ async def history(client: "Client", name: str, namespace: str, output_format: ou
 @click.option(
     "--revision", type=click.IntRange(min=1), metavar="N", help="Revision to print. [default: the last deployed]"
 )
-@click.option("--all", "with_defaults", is_flag=True, help="For values: merge them with those of the chart.")
+@click.option("--all", "with_defaults", is_flag=True, help="For values: add the chart's own values.")
 @option.object_format
 @session.connected
 async def get(
@@ -129,7 +129,13 @@ async def get(
 
 @release.command("list")
 @click.option("-n", "--namespace", type=begin.ReleaseName(), metavar="NAME", help="Only this namespace.")
-@click.option("--state", "states", type=option.Member(ReleaseState), multiple=True, help="Only this state. Repeatable.")
+@click.option(
+    "--state",
+    "states",
+    type=option.Member(ReleaseState),
+    multiple=True,
+    help="Only releases in this state. Repeatable.",
+)
 @option.object_format
 @session.connected
 async def list_(
@@ -146,7 +152,7 @@ async def list_(
 @release.command()
 @_name
 @begin.namespace
-@click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on until the operation has ended.")
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="Print new lines until the operation has ended.")
 @click.option("--resource", "path", default="", metavar="NAME", help="Only the output of this resource.")
 @click.option("--operation", "operation_id", metavar="ID", help="Operation to show. [default: the last one]")
 @click.option("--no-prefix", is_flag=True, help="Print the output alone, without the resource before each line.")
@@ -197,7 +203,7 @@ def watch(name: str | None, namespace: str | None, wanted: watching.Wanted) -> N
     lifecycle, and begins and ends as `tinkwell events watch` does.
     """
     if namespace is not None and name is None:
-        raise click.UsageError("--namespace is that of a NAME; events of all namespaces come in one order")
+        raise click.UsageError("--namespace goes with a NAME; without a NAME, the events of all namespaces are shown")
     if name is not None and wanted.is_default:
         _watch_one(name, namespace or "")
     else:
@@ -217,7 +223,7 @@ async def _watch_events(client: "Client", name: str | None, namespace: str, want
 
 
 def _part(found: "Revision", part: Part) -> object:
-    """Give a part of a revision as JSON. Outputs are none of these."""
+    """Return a part of a revision as JSON; `part` is not OUTPUTS."""
     source = found.source or {}
     match part:
         case Part.MANIFEST:
@@ -237,7 +243,7 @@ def _part(found: "Revision", part: Part) -> object:
 
 
 def _variables(source: dict[str, Any]) -> dict[str, Any]:
-    """Give the variables, with the files that were sent along where there are some."""
+    """Return the variables, with the variable files if there are some."""
     variables: dict[str, Any] = source.get("variables", {})
     files = source.get("variable_files")
     return {"variables": variables, "variable_files": files} if files else variables
@@ -257,9 +263,9 @@ def _revision_row(item: "Revision") -> tuple[str, ...]:
 
 
 def plan_rows(plan: dict[str, Any] | None) -> list[tuple[str, ...]]:
-    """Give a row for each node, without gates and barriers, with the nodes after which it starts.
+    """Return a row for each node except gates and barriers, with the nodes after which it starts.
 
-    What starts with the charts that it is in comes after what they come after.
+    A node that starts together with its charts comes after the nodes that these charts come after.
     """
     nodes = Plan.load(json.dumps(plan)).nodes if plan else ()
     named = prerequisite.named(nodes)

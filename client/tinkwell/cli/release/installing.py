@@ -115,7 +115,7 @@ async def _carry_out(
     modes: Mapping[str, bool],
     with_install: bool = False,
 ) -> None:
-    """Carry an installation or an upgrade out; `modes` are what becomes of former values."""
+    """Carry out an installation or an upgrade; `modes` say whether former values are kept."""
     if how.plan_id:
         how.refuse_source(is_given=not chosen.is_default or with_install or any(modes.values()))
         has_changed = await planning.apply_plan(client, name, how.plan_id, wanted)

@@ -1,4 +1,4 @@
-"""Plans: making one, showing it, asking whether it is to be applied, and applying it."""
+"""Makes plans, shows them, asks whether they are to be applied, and applies them."""
 
 import dataclasses
 import functools
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _Begin = Callable[[], Awaitable["OperationHandle"]]
 
-# The exit code that tells of changes, where it is asked for.
+# The exit code for changes, with --detailed-exitcode.
 CHANGES = 2
-# After so long somebody should have taken the plan.
+# If no provisioner has taken the plan after this time, the user is told.
 _TAKEN_SECONDS = 5.0
-# Who is interrupted while a plan is asked for waits so long for its id, to end it.
+# How long an interrupted command waits for the id of the plan that it has requested, to cancel that plan.
 _BEGUN_SECONDS = 5.0
 _ARCHIVES = (".tgz", ".tar.gz")
 _name = click.argument("name", type=begin.ReleaseName(), metavar="NAME")
@@ -39,25 +39,31 @@ _detailed = click.option(
 _OPTIONS = (
     click.option("--dry-run", is_flag=True, help="Only show what would be done, as `tinkwell release plan` does."),
     click.option("--confirm", is_flag=True, help="Show what would be done, ask, and then do exactly that."),
-    click.option("--plan", "plan_id", default="", metavar="ID", help="Apply this plan, which has its own source."),
+    click.option(
+        "--plan",
+        "plan_id",
+        default="",
+        metavar="ID",
+        help="Apply this plan, with the source, values and variables that it was made from.",
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """How the last sentence begins where not all could be looked at, or `nothing`, which is told of a release."""
+    """How the last sentence begins: `incomplete` if resources could not be compared, `nothing` without a plan."""
 
     incomplete: str
     nothing: str
 
 
-_OF_PLAN = _Words("this is no plan to apply", "no plan of {}")
-_OF_DRIFT = _Words("not all could be looked at", "it is not known how {} has drifted")
+_OF_PLAN = _Words("this plan cannot be applied", "no plan for {} was made")
+_OF_DRIFT = _Words("not all resources could be compared", "the drift of {} is unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """The values of the options: whether there is a plan before, or instead of, what is to be done."""
+    """The values of the options: whether a plan is made before, or instead of, the operation."""
 
     dry_run: bool
     confirm: bool
@@ -69,7 +75,7 @@ class How:
             raise click.UsageError("--dry-run, --confirm and --plan exclude each other")
 
     def refuse_source(self, *, is_given: bool) -> None:
-        """Refuse what a plan that is applied has already."""
+        """Refuse a source beside `--plan`, because the plan has its own."""
         if is_given:
             raise click.UsageError("a plan has its source, values and variables; leave them out beside --plan")
 
@@ -98,9 +104,9 @@ async def carry_out(
     plan_it: _Begin,
     source: summary.Source,
 ) -> bool:
-    """Begin an operation and follow it, or make its plan first; tells whether something may have changed.
+    """Begin an operation and follow it, or make its plan first. Returns whether the release may have changed.
 
-    Raises `Failure` where the operation does not succeed, or is not wanted once its plan was seen.
+    Raises `Failure` if the operation does not succeed, or if the user does not want it after the plan was shown.
     """
     if not how.dry_run and not how.confirm:
         await begin.carry_out(client, wanted, begin_it, source)
@@ -117,11 +123,11 @@ async def carry_out(
 
 
 async def apply_plan(client: "Client", name: str, plan_id: str, wanted: begin.Wanted) -> bool:
-    """Apply a plan and follow that; raises `Failure` where it is another release's, or does not succeed."""
+    """Apply a plan and follow the operation. Raises `Failure` if the plan is another release's, or does not succeed."""
     plan = await client.releases.operation(plan_id)
     if (plan.release_name, plan.namespace) != (name, wanted.namespace):
         whose = plan.release_name if plan.namespace == wanted.namespace else f"{plan.namespace}/{plan.release_name}"
-        raise failure.Failure(f"operation {plan_id} is one of {whose}, and not of {name}")
+        raise failure.Failure(f"operation {plan_id} belongs to {whose}, not to {name}")
     await begin.carry_out(client, wanted, lambda: client.releases.apply_plan(plan_id, reason=wanted.reason))
     return True
 
@@ -214,7 +220,7 @@ async def _plan(
 
 
 async def _make(client: "Client", wanted: begin.Wanted, plan_it: _Begin, words: _Words) -> "tuple[Operation, Preview]":
-    """Make a plan and wait for it; raises `Failure` where it comes to nothing. Ctrl-C ends the plan, too."""
+    """Make a plan and wait for it. Raises `Failure` if there is no result. Ctrl-C also cancels the plan."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.core.release.preview.model import Preview
@@ -234,7 +240,7 @@ async def _make(client: "Client", wanted: begin.Wanted, plan_it: _Begin, words: 
 
 
 async def _begin(client: "Client", plan_it: _Begin) -> "OperationHandle":
-    """Begin a plan. Ctrl-C while that is asked for ends it, too, once its id is known."""
+    """Begin a plan. Ctrl-C during the request also cancels the plan, as soon as its id is known."""
     import asyncio  # it costs start-up time, see main
 
     begun = asyncio.ensure_future(plan_it())
@@ -278,7 +284,7 @@ def _show(operation: "Operation", found: "Preview", chosen: output.Format) -> No
 
 
 async def _check(client: "Client", operation: "Operation", words: _Words) -> None:
-    """Write what failed printed last, and raise `Failure`, for a plan in which not all could be looked at."""
+    """Raise `Failure` if resources could not be compared, after printing the last output of what failed."""
     if operation.state is State.SUCCEEDED:
         return
     from tinkwell.client.release import failure as failures  # gRPC costs start-up time, see main
@@ -292,7 +298,7 @@ async def _check(client: "Client", operation: "Operation", words: _Words) -> Non
 
 
 def _check_terminal(wanted: begin.Wanted) -> None:
-    """Refuse to ask where nobody can answer."""
+    """Refuse `--confirm` if nobody can answer."""
     if wanted.detach or wanted.output_format is not output.Format.TABLE:
         raise click.UsageError("--confirm shows a plan and asks; leave out --detach and -o")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -301,7 +307,7 @@ def _check_terminal(wanted: begin.Wanted) -> None:
 
 
 def _is_confirmed(found: "Preview") -> bool:
-    """Ask whether a plan is to be applied, where there is anything to apply; raises `Failure` for a no."""
+    """Ask whether a plan is to be applied, if it changes anything. Raises `Failure` for a no."""
     from tinkwell.core.release.preview import summary as preview_summary
 
     if failing := preview_summary.count_failing(found):
@@ -314,7 +320,7 @@ def _is_confirmed(found: "Preview") -> bool:
 
 
 def _is_chart(sources: tuple[str, ...]) -> bool:
-    """Tell whether a chart is named, or files of manifests. Raises `click.UsageError` for nothing and for a mixture."""
+    """Tell whether a chart is named, or files of manifests. Raises `click.UsageError` for none, or for both."""
     from tinkwell.core.release.chart.file import archive
 
     if not sources:
@@ -326,5 +332,5 @@ def _is_chart(sources: tuple[str, ...]) -> bool:
         if each.startswith(archive.DIGEST) or each.endswith(_ARCHIVES) or Path(each, archive.METADATA).is_file()
     ]
     if charts and len(sources) > 1:
-        raise click.UsageError(f"{charts[0]} is a chart, which stands alone; subcharts go into its charts/")
+        raise click.UsageError(f"{charts[0]} is a chart; name nothing beside it; subcharts go into its folder charts/")
     return bool(charts)

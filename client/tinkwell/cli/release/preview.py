@@ -1,4 +1,4 @@
-"""A plan as people read it: a line for each resource, with what would be done and why.
+"""Shows a plan to people: a line for each resource, with what would be done and why.
 
       = rabbitmq:queue  valid
       ~ nginx:site      2 actions  resize, notify  config.size  small → large
@@ -23,14 +23,14 @@ _MAX_NAMED_ACTIONS = 3
 _MAX_VALUE_CHARACTERS = 60
 _COUNT_WIDTH = len("10 actions")
 _STATES = {"~": "STALE", "+": "CREATED", "-": "DELETED", "!": "FAILED", "?": "STALE"}
-# The mark of a hook, which is no resource that is there before or after.
+# The mark of a hook. It is not one of the marks of resources, because a hook is not kept.
 _HOOK = "*"
 
 
 def lines(preview: "Preview", *, release: str, plan_id: str) -> Iterator[str]:
-    """Give the lines of a plan, and what it comes to in the last one.
+    """Return the lines of a plan. The last one sums it up.
 
-    `plan_id` is empty where there is nothing to apply.
+    `plan_id` is empty if nothing can be applied.
     """
     from tinkwell.core.release.preview import summary
 
@@ -48,7 +48,7 @@ def lines(preview: "Preview", *, release: str, plan_id: str) -> Iterator[str]:
 
 
 def _validity(preview: "Preview", release: str, plan_id: str) -> str:
-    """Say for how long a plan is good."""
+    """Say how long a plan stays valid."""
     if preview.drift is not None:
         return f"{release} is at revision {preview.revision}" if preview.revision else ""
     if not plan_id:
@@ -74,7 +74,7 @@ def _texts(node: "PreviewNode") -> list[str]:
 
 
 def _change(node: "PreviewNode") -> list[str]:
-    """Give the actions of a resource, and below them what differs; a single difference stands beside them."""
+    """Return the actions of a resource, and a line for each difference; a single one stands beside the actions."""
     count = f"{len(node.actions)} action{'' if len(node.actions) == 1 else 's'}"
     differing = [_difference(each) for each in node.differences]
     actions = f"{count:{_COUNT_WIDTH}}  {_named(node.actions)}"
@@ -99,7 +99,7 @@ def _difference(difference: "Difference") -> str:
 
 
 def _value(text: str | None) -> str:
-    """Give a value as people write it: a text without quotes where it is seen to be one."""
+    """Return a value as people write it: a text has no quotes if it is not blank and has no blank at its ends."""
     from tinkwell.core.value import document
 
     if text is None:

@@ -105,11 +105,11 @@ class Wanted:
 
     @property
     def is_default(self) -> bool:
-        """Whether none of them was given."""
+        """Whether none of the options was given."""
         return not (self.single or self.files or self.secrets or self.secret_files)
 
     def fields(self) -> dict[str, Any]:
-        """Read the variables, and give them as the client takes them; raises `Failure`."""
+        """Read the variables, and return them as the client takes them. Raises `Failure`."""
         found = read_variables(self.files, self.single)
         secrets = read_secrets([*self.secrets, *self.secret_files])
         return {"variables": found.text, "variable_files": found.files, "secret_variables": secrets}
@@ -124,13 +124,13 @@ class Given:
 
     @classmethod
     def read(cls, paths: Iterable[str], variables: Wanted) -> "Given":
-        """Read them; raises `Failure`."""
+        """Read the files and the variables. Raises `Failure`."""
         return cls(read_files(paths), variables.fields())
 
     async def begin(
         self, call: "Callable[..., Awaitable[OperationHandle]]", name: str, fields: Mapping[str, Any]
     ) -> "OperationHandle":
-        """Begin an operation with them; raises `Failure` that says where in the files something is wrong."""
+        """Begin an operation with the files and variables. Raises `Failure` with the place of each mistake."""
         from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
 
         texts = {key: found.text for key, found in self.sources.items()}
@@ -155,9 +155,9 @@ def options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def read_files(paths: Iterable[str]) -> dict[str, files.Source]:
-    """Read files, and those in folders, by the names that they are sent with, in order.
+    """Read files, and those in folders, in order. The keys are the names under which they are sent.
 
-    Raises `Failure` for what cannot be read.
+    Raises `Failure` if a file cannot be read.
     """
     from tinkwell.core.release.chart.file import archive
 
@@ -178,9 +178,9 @@ def read_files(paths: Iterable[str]) -> dict[str, files.Source]:
 
 
 def read_variables(paths: Iterable[str], given: Iterable[Layer]) -> Variables:
-    """Read files of variables, in order, and put those that were given one by one over them.
+    """Read files of variables, in order, and override them by the single variables in `given`.
 
-    As long as no file holds an expression, all is merged here. Raises `Failure` for what cannot be read.
+    If no file holds an expression, all variables are merged here. Raises `Failure` if a file cannot be read.
     """
     layers = {}
     for path in paths:
@@ -198,7 +198,7 @@ def read_variables(paths: Iterable[str], given: Iterable[Layer]) -> Variables:
 
 
 def read_secrets(given: Iterable[Layer]) -> dict[str, JsonValue]:
-    """Unite secret variables by their names. Raises `Failure` for one that is given twice."""
+    """Return the secret variables by name. Raises `Failure` if one is given twice."""
     found: dict[str, JsonValue] = {}
     for layer in given:
         for name, value in layer.values.items():

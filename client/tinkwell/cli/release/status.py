@@ -15,7 +15,7 @@ _HEADER = ("BATCH", "RESOURCE", "TASK", "STATE", "SECONDS", "ACTIONS", "MESSAGE"
 
 
 def show(release: "Release", tree: release_tree.Tree) -> None:
-    """Write a release, its last operation, and the nodes of that."""
+    """Write a release, its last operation, and the nodes of this operation."""
     output.fields(_fields(release, tree))
     if tree.nodes:
         output.line("")
@@ -26,7 +26,7 @@ def _fields(release: "Release", tree: release_tree.Tree) -> list[tuple[str, str]
     from tinkwell.client.release import failure  # gRPC costs start-up time, see main
 
     operation = tree.operation
-    assert operation is not None  # it was read
+    assert operation is not None  # the caller has read it
     node = failure.first_failed(tree.nodes)
     is_failed = operation.state in (State.FAILED, State.TIMEOUT, State.CANCELLED)
     why = (failure.of_node(node) if node is not None else failure.reason(operation)) if is_failed else ""
@@ -57,14 +57,14 @@ def _operation(operation: "Operation", tree: release_tree.Tree) -> str:
 
 
 def _source(release: "Release") -> summary.Source | None:
-    """Say what a release is made of; before its first plan nobody knows."""
+    """Say what a release is made of; None before its first plan, when this is unknown."""
     if release.chart_name:
         return summary.Source.CHART
     return summary.Source.FILES if release.latest_revision else None
 
 
 def _next(operation: "Operation", tree: release_tree.Tree, source: summary.Source | None) -> str:
-    """Say which command line there is to go on with."""
+    """Name the command with which the user can go on."""
     if not operation.state.is_final:
         return f"{summary.command('watch', operation)} shows it"
     return "" if operation.state is State.SUCCEEDED else summary.way_on(operation, tree.nodes, source)

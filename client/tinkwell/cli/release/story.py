@@ -1,4 +1,4 @@
-"""`tinkwell release events` and `explain`: what has happened in the life of a release, and why it is as it is."""
+"""`tinkwell release events` and `explain`: the lifecycle events of a release, and explanations of its state."""
 
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,7 @@ def _say_left_off(found: "Explanation", what: str) -> None:
 
 
 def _dependency(found: "DependencyExplanation") -> str:
-    """Say what has decided on a subchart, as in `bar is enabled: condition bar.enabled is true (values.yaml:12)`."""
+    """Say why a subchart is enabled or not: `bar is enabled: condition bar.enabled is true (values.yaml:12)`."""
     state = "enabled" if found.is_enabled else "disabled"
     first, *others = found.sources or ("",)
     over = f", overrides {', '.join(others)}" if others else ""
@@ -108,7 +108,7 @@ def _dependency(found: "DependencyExplanation") -> str:
 
 
 def _rows(run: "LifecycleRun") -> list[tuple[str, ...]]:
-    """Give a row for an event, and one for each handler of it where there are several."""
+    """Return a row for an event, and one for each of its handlers if there are several."""
     message, *more = run.message.splitlines() or [""]
     first = (run.event, run.chart or "-")
     last = (f"{run.seconds:.3f}", run.outcome, message)

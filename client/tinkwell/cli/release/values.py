@@ -1,4 +1,4 @@
-"""The options by which a chart is given values."""
+"""The options that give values to a chart."""
 
 import functools
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def read(given: "Given") -> "UserValues":
-    """Unite the texts of the options; raises `Failure`."""
+    """Merge the values of all options. Raises `Failure`."""
     from tinkwell.core.release.chart.value import user_values
 
     try:

@@ -1,1 +1,1 @@
-"""What all commands share: options, the connection, output and failures."""
+"""What all commands share: options, the connection, and output."""

@@ -15,14 +15,14 @@ _EPILOG = "Connection options such as --server are taken here too; tinkwell --he
 
 
 def _plain_usage(command: click.Command, ctx: click.Context) -> str:
-    """Give the usage for an error message: one plain line, without what help puts around it."""
+    """Return the usage for an error message: one plain line, without the decoration of help."""
     formatter = click.HelpFormatter(width=1000)
     click.Command.format_usage(command, ctx, formatter)
     return formatter.getvalue().rstrip("\n")
 
 
 class Command(click.RichCommand):
-    """A command that takes the connection options after its name, but for those that mean something else to it."""
+    """A command that takes the connection options after its name, except those for which it has options of its own."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("epilog", _EPILOG)
@@ -49,7 +49,7 @@ class Group(click.RichGroup):
 class Component:
     """A command that is not imported yet.
 
-    `target` says where it is (`module:attribute`), `extra` which extra of the distribution brings what it needs.
+    `target` is its place (`module:attribute`), `extra` the extra of the distribution with the libraries that it needs.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Component:
     extra: str = ""
 
     def load(self) -> click.Command:
-        """Import the command; raises `Failure` where what it needs is not installed."""
+        """Import the command. Raises `Failure` if a library that it needs is not installed."""
         module, _, attribute = self.target.partition(":")
         try:
             loaded = getattr(importlib.import_module(module), attribute)
@@ -76,7 +76,7 @@ class Component:
 
 
 class Deferred(click.RichCommand):
-    """Stands for a component until it is run: a name and a summary."""
+    """Stands for a component until the component is run, with its name and summary."""
 
     def __init__(self, component: Component) -> None:
         super().__init__(name=component.name, help=component.summary)
@@ -84,9 +84,9 @@ class Deferred(click.RichCommand):
 
 
 class OpenGroup(Group):
-    """A group to which other components add commands by entry points, where the modules are installed that these need.
+    """A group to which other components add commands by entry points, if the modules that they need are installed.
 
-    Its own commands count more than an added one of the same name.
+    A command of the group itself wins over an added one of the same name.
     """
 
     def __init__(self, *args: Any, entry_point_group: str = "", needs: Sequence[str] = (), **kwargs: Any) -> None:
@@ -95,11 +95,11 @@ class OpenGroup(Group):
         self._needs = needs
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names of all commands."""
+        """Return the names of all commands."""
         return sorted({*super().list_commands(ctx), *self._added()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find a command, and import it where it is another component's."""
+        """Find a command, and import it if it is another component's."""
         own = super().get_command(ctx, cmd_name)
         added = self._added()
         return own if own or cmd_name not in added else added[cmd_name].load()

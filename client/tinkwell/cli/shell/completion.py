@@ -1,4 +1,4 @@
-"""`tinkwell completion`: what a shell needs to complete the command line."""
+"""`tinkwell completion`: prints the script with which a shell completes the command line."""
 
 import rich_click as click
 from click import shell_completion
@@ -29,11 +29,11 @@ def completion(ctx: click.Context, shell: str) -> None:
     source <(tinkwell completion bash)
     """
     kind = shell_completion.get_completion_class(shell)
-    assert kind is not None  # the choice allows only what click knows
+    assert kind is not None  # the choice allows only shells that click knows
     root = ctx.find_root().command
-    # The source of a bash script is asked for directly: click's own way looks at the bash that is installed here.
+    # Called on the base class: click's class for bash also starts the installed bash, and warns if it is too old.
     script = shell_completion.ShellComplete.source(kind(root, {}, _PROGRAM, _VARIABLE)).strip().splitlines()
-    # A zsh script that is loaded by itself must begin with #compdef.
+    # A zsh script that is loaded from fpath must begin with #compdef, so the comment comes after that line.
     head = 1 if script[0].startswith("#compdef") else 0
     comment = [f"# {text}" for text in _HOW_TO_USE[shell]]
     click.echo("\n".join([*script[:head], *comment, *script[head:]]))

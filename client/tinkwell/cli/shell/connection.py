@@ -2,7 +2,7 @@
 
 The root group owns the options with their environment variables and defaults. Each command repeats them, hidden and
 without defaults, so that `tinkwell hardware list --server X` means the same as `tinkwell --server X hardware list`;
-what stands nearer to the end of the line wins.
+the option nearer to the end of the line wins.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 @dataclass(slots=True)
 class Connection:
-    """What the options say; filled in while the command line is parsed."""
+    """The values of the options, which are filled in while the command line is parsed."""
 
     server: str = DEFAULT_SERVER
     token: str | None = None
@@ -37,9 +37,9 @@ class Connection:
 
 
 def current() -> Connection:
-    """Give what the command line that is running says about its connection."""
+    """Return the connection options of the running command."""
     context = click.get_current_context()
-    assert context is not None  # it would have raised
+    assert context is not None  # without a context, click raises an error
     return context.ensure_object(Connection)
 
 
@@ -60,7 +60,7 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
             "-s",
             default=DEFAULT_SERVER,
             metavar="HOST:PORT",
-            help="Address of the server, or of several servers.",
+            help="Address of the server, or IP addresses of several servers with commas between them.",
         ),
         build("--token", metavar="TOKEN", help="Token that proves who you are."),
         build("--tls", is_flag=True, help="Encrypt; the other TLS options imply it."),
@@ -68,8 +68,13 @@ def options(*, are_hidden: bool = False) -> list[click.Option]:
         build("--tls-cert", type=click.Path(), help="Certificate that proves who this client is."),
         build("--tls-key", type=click.Path(), help="Private key of that certificate."),
         build("--tls-server-name", metavar="NAME", help="Name in the server's certificate, where it is not the host."),
-        build("--timeout", type=duration.Duration(), default="30s", help="Longest wait for one answer."),
-        build("--debug", is_flag=True, help="Show where an error comes from."),
+        build(
+            "--timeout",
+            type=duration.Duration(),
+            default="30s",
+            help="Longest time to wait for an answer of the server.",
+        ),
+        build("--debug", is_flag=True, help="Show the traceback of an error, and the log of the client."),
     ]
 
 

@@ -1,7 +1,7 @@
 """A tree on a terminal, drawn again and again in the same place.
 
-It is drawn from the event loop that also changes it, so no lock is needed: soon after each change, and twice a second
-for what is told of passing time. Texts are given to rich as they are, which finds no markup in them.
+It is drawn in the event loop that also changes it, so no lock is needed: soon after each change, and twice a second
+because it shows times that pass. Texts are given to rich in a form in which rich looks for no markup.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Display:
         self._look = look
         self._changed = asyncio.Event()
         self._note = ""
-        # Whoever made this knows that the file is a terminal; what else rich looks at might tell it otherwise.
+        # The caller knows that the file is a terminal. Without `force_terminal`, rich might decide otherwise.
         has_colour = not os.environ.get("NO_COLOR")
         self._console = console.Console(
             file=file, force_terminal=True, color_system="auto" if has_colour else None, highlight=False
@@ -65,12 +65,12 @@ class Display:
             async with asyncio.timeout(_PASSING_SECONDS):
                 await self._changed.wait()
         self._changed.clear()
-        # However fast things change, nobody sees more than so many pictures in a second.
+        # This limits the number of pictures in a second, however fast the tree changes.
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
 def draw(node: outline.Node) -> rich_tree.Tree:
-    """Make what rich draws: one row for each node, cut where the terminal ends, states below each other."""
+    """Return the tree for rich: one row for each node, cut at the terminal's edge, with the states in one column."""
     drawn = rich_tree.Tree(_row(node, width=0), guide_style="dim")
     _add(drawn, node)
     return drawn

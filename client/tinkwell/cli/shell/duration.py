@@ -32,7 +32,7 @@ class Duration(click.ParamType[float]):
 
 
 def show(seconds: float) -> str:
-    """Give a length of time for people who watch it pass."""
+    """Return a length of time for people: `14s`, `1m05s`."""
     whole = max(int(seconds), 0)
     if whole < 60:
         return f"{whole}s"

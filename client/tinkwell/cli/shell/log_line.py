@@ -12,7 +12,7 @@ from tinkwell.cli.shell import output
 
 RETRY_SECONDS = 1.0
 
-# To the beginning of the row, and all of it cleared.
+# Moves the cursor to the beginning of the row, and clears the row.
 _CLEARED = "\r\x1b[K"
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_cyan", "bright_yellow", "bright_green")
@@ -23,26 +23,26 @@ class Line(Protocol):
 
     @property
     def attempt(self) -> int:
-        """The attempt that printed it, from 1."""
+        """The attempt that printed the line, from 1."""
 
     @property
     def number(self) -> int:
-        """Its place within the attempt, from 1."""
+        """The place of the line within the attempt, from 1."""
 
     @property
     def text(self) -> str:
-        """What was printed."""
+        """The printed text."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not complete, and comes again by the same number."""
+        """Whether the line is not complete, and comes again with the same number."""
 
 
 L = TypeVar("L", bound=Line)
 
 
 class Prefix:
-    """Makes the prefix that says who printed a line; prefixes have the same width and different colours."""
+    """Makes the prefixes of lines, which name their printers; they have the same width and different colours."""
 
     def __init__(self, names: Iterable[str]) -> None:
         cleaned = list(dict.fromkeys(map(output.clean, names)))
@@ -51,7 +51,7 @@ class Prefix:
         self._has_colour = output.has_colour()
 
     def of(self, name: str, attempt: int) -> str:
-        """Give the prefix of a line that somebody of this name printed; attempts after the first are numbered."""
+        """Return the prefix of a line by the printer of this name; attempts after the first are numbered."""
         name = output.clean(name)
         numbered = f"{name}#{attempt}" if attempt > 1 else name
         text = f"{numbered:<{self._width}} | "
@@ -65,25 +65,25 @@ class Tail:
         self._lines: deque[Line] = deque(maxlen=count)
 
     def add(self, line: Line) -> None:
-        """Take a line, which may be another one that has changed."""
+        """Take a line. It may replace the line before it, with the same number."""
         if self._lines and self._lines[-1].number == line.number:
             self._lines.pop()
         self._lines.append(line)
 
     def texts(self) -> list[str]:
-        """Give the texts of the lines."""
+        """Return the texts of the lines."""
         return [line.text for line in self._lines]
 
 
 class Paper:
-    """Writes lines to standard output. On a terminal an open line stands there until it is written over.
+    """Writes lines to standard output. On a terminal, an open line is shown until its next form is written over it.
 
-    Elsewhere it is left out, unless it does not come again. Where lines come in the order in which they were printed,
-    that is known when another one follows, and where they are mixed, at the end.
+    Elsewhere an open line is written only if it does not come again. If lines come in the order in which they were
+    printed, that is known as soon as another line follows; if lines are mixed, only at the end.
     """
 
     def __init__(self, *, is_mixed: bool, is_raw: bool = False) -> None:
-        """Begin with nothing open; what is raw is written on a terminal, too, as it was printed."""
+        """Begin without open lines. With `is_raw`, a terminal also gets lines as they were printed."""
         self._is_mixed = is_mixed
         self._is_raw = is_raw
         self._is_terminal = sys.stdout.isatty()
@@ -91,9 +91,9 @@ class Paper:
         self._open: dict[Hashable, str] = {}
 
     def write(self, content: str, *, place: Hashable, is_open: bool, prefix: str = "") -> None:
-        """Write a line that others printed, behind a prefix of ours, in place of an open one.
+        """Write a line of a program behind a prefix of ours, in place of its open form.
 
-        `place` tells who printed it, and its number.
+        `place` identifies the line, by its printer and its number.
         """
         if place not in self._open and not self._is_mixed:
             self.end()
@@ -104,11 +104,11 @@ class Paper:
         self._open.pop(place, None)
         self._open[place] = text
         if self._is_terminal:
-            # It must not go on in a second row, which the next one would not write over.
+            # The line must fit into one row, because the next form would not overwrite a second row.
             output.part(f"{_CLEARED}{output.cut(text, shutil.get_terminal_size().columns - 1)}")
 
     def end(self) -> None:
-        """Leave behind what is open."""
+        """Finish the open lines: they do not change any more."""
         for place, text in list(self._open.items()):
             self._close(place, text)
 
@@ -129,12 +129,12 @@ async def lines(
     follow: bool,
     on_lost: Callable[[], None] = say_lost,
 ) -> AsyncIterator[L]:
-    """Iterate over the lines of a stream; a followed one goes on after a lost connection, each line once.
+    """Iterate over the lines of a stream. With `follow`, a lost connection is resumed, and each line comes once.
 
-    An open line comes as often as it has changed.
+    An open line comes again after each change.
 
-    `printer` tells what printed a line, where the numbers of an attempt count. `on_lost` is called once each time the
-    connection is lost.
+    `printer` returns the printer of a line; each attempt of a printer numbers its own lines. `on_lost` is called once
+    each time the connection is lost.
     """
     import asyncio  # it costs start-up time, see main
 

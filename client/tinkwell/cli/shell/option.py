@@ -18,14 +18,15 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Member(click.ParamType[E]):
-    """A member of an enum, in any case, with `-` or `_`."""
+    """A member of an enum. Users may write it in lower or upper case, and with `-` or `_`."""
 
     def __init__(self, kind: type[E]) -> None:
         self.kind = kind
+        # Help shows this name in upper case: EVENT_TYPE for EventType.
         self.name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> E:
-        """Find the member; a name that does not exist is answered with the one that was probably meant."""
+        """Find the member. The error for an unknown name suggests the most similar one."""
         wanted = str(value).strip().upper().replace("-", "_")
         if wanted in self.kind.__members__:
             return self.kind[wanted]
@@ -37,7 +38,7 @@ class Member(click.ParamType[E]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list["CompletionItem[str]"]:
-        """Offer the members in lower case, or in upper case where the user began so."""
+        """Offer the members in lower case, or in upper case if the user began in upper case."""
         names = (
             list(self.kind.__members__)
             if incomplete[:1].isupper()
@@ -47,12 +48,13 @@ class Member(click.ParamType[E]):
 
 
 class JsonObject(click.ParamType[document.JsonObject]):
-    """A JSON object; the value is its parsed form, with numbers as exact as they were written."""
+    """A JSON object. The value is its parsed form, in which numbers keep all their digits."""
 
     name = "json"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> document.JsonObject:
         """Parse the text strictly; errors name line and column."""
+        # Click also converts values that it has converted before.
         if isinstance(value, dict):
             return value
         try:
@@ -67,7 +69,8 @@ class Assignment(click.ParamType[tuple[str, str]]):
     name = "name=value"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split at the first `=`."""
+        """Split at the first `=`; neither part may be empty."""
+        # Click also converts values that it has converted before.
         if isinstance(value, tuple):
             return value
         name, equals, content = str(value).partition("=")
@@ -87,7 +90,7 @@ def output_format(*formats: Format) -> Callable[[F], F]:
         default=formats[0],
         show_default=True,
         metavar="|".join(names),
-        help="How to print it.",
+        help="Format of the output.",
     )
 
 

@@ -1,6 +1,6 @@
-"""A tree as nodes of text, for a moment and for a height: what a terminal shows, before it is drawn.
+"""A tree as nodes of text, as a terminal with a number of rows shows it at one moment.
 
-Where there are more rows than the terminal has, those are folded that are far from where something happens.
+If the tree has more rows than the terminal, the nodes far from the focus are folded.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ _LEAST_ROWS = 5
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One row, and those below it. Its texts are clean: nothing in them moves a cursor."""
+    """One row, with the rows below it. Its texts are clean: no character in them moves the cursor."""
 
     title: str
     state: StrEnum | None = None
@@ -32,17 +32,17 @@ class Node:
 
 
 def clean(*texts: str) -> tuple[str, ...]:
-    """Give the texts that are not empty, clean."""
+    """Return the texts that are not empty, with control characters escaped."""
     return tuple(output.clean(text) for text in texts if text)
 
 
 def tail(lines: Sequence[str]) -> tuple[Node, ...]:
-    """Give a row for each output line."""
+    """Return a row for each output line."""
     return tuple(Node(output.clean_output(text[:_MAX_OUTPUT_CHARACTERS])) for text in lines)
 
 
 def fit(root: Node, rows: int) -> Node:
-    """Fold nodes until the tree has no more rows than that, as far as the one that has the focus can stay."""
+    """Fold nodes until the tree has at most `rows` rows, but never the node with the focus."""
     if root.height <= rows or not root.children:
         return root
     place = next((i for i, child in enumerate(root.children) if child.has_focus), len(root.children) - 1)
@@ -56,10 +56,10 @@ def fit(root: Node, rows: int) -> Node:
 
 
 def _folded(node: Node) -> Node:
-    """Say in one row how the nodes below are."""
+    """Replace the nodes below by one row that counts their states."""
     if not node.children:
         return node
-    # In the order in which their enum has them.
+    # States are counted in the order of their enum.
     states = [child.state for child in node.children if child.state is not None]
     counts = Counter(states)
     told = tuple(f"{counts[state]} {state}" for state in (type(states[0]) if states else ()) if counts[state])
@@ -67,10 +67,10 @@ def _folded(node: Node) -> Node:
 
 
 def _cut(node: Node, rows: int) -> Node:
-    """Keep the children around the one that has the focus, and say how many are left out on both sides."""
+    """Keep the children around the one with the focus, and say how many are left out on both sides."""
     children = node.children
     place = next((i for i, child in enumerate(children) if child.has_focus), len(children) - 1)
-    # One row is the node's own, and two may say what is left out.
+    # One row is the node's own, and two may count the children that are left out.
     room = max(rows - 3 - children[place].height, 0)
     before = min(place, room // 2)
     after = min(len(children) - place - 1, room - before)

@@ -29,10 +29,10 @@ class Format(StrEnum):
 
 
 class Shaped(Protocol):
-    """What the client returns: an object with a fixed JSON shape."""
+    """An object of the client with a fixed JSON form."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give the JSON object."""
+        """Return the JSON object."""
 
 
 _COLOURS = {
@@ -74,12 +74,12 @@ def has_colour() -> bool:
 
 
 def colour(kind: str) -> str | None:
-    """Give the colour of a state or of an event type, whose last word decides."""
+    """Return the colour of a state, or of an event type, by its last word."""
     return _COLOURS.get(kind.rpartition("_")[2])
 
 
 def paint(text: str, kind: str) -> str:
-    """Colour a text by the state or event type it tells of."""
+    """Colour a text by its state or event type."""
     chosen = colour(kind)
     return click.style(text, fg=chosen) if chosen and has_colour() else text
 
@@ -90,27 +90,27 @@ def emphasise(text: str) -> str:
 
 
 def line(text: str) -> None:
-    """Write a line of ours to standard output; on a terminal it may have colours, and nothing else that this obeys."""
+    """Write a line of our own to standard output. On a terminal, all control sequences except colours are escaped."""
     _write(terminal.coloured(text) if sys.stdout.isatty() else text)
 
 
 def text(content: str) -> None:
-    """Write a text of others."""
+    """Write a text that does not come from this program."""
     _write(shown(content))
 
 
 def shown(content: str, *, is_raw: bool = False) -> str:
-    """Return a text of others for standard output: on a terminal escaped and without colours."""
+    """Return a text that does not come from this program, for standard output: escaped for a terminal, no colours."""
     return content if is_raw or not sys.stdout.isatty() else terminal.plain(content)
 
 
 def part(text: str) -> None:
-    """Write a text to standard output, as it is, without the end of a line."""
+    """Write a text unchanged to standard output, without a line end."""
     click.echo(text, color=True, nl=False)
 
 
 def note(text: str, *, is_dim: bool = False) -> None:
-    """Write a line about the work itself to standard error, where it does not mix with results."""
+    """Write a note to standard error, so that it does not mix with results."""
     shown = terminal.escaped(text)
     click.echo(click.style(shown, dim=True) if is_dim else shown, err=True)
 
@@ -121,7 +121,7 @@ def objects(values: Sequence[Shaped], chosen: Format) -> None:
 
 
 def whole(value: object, chosen: Format) -> None:
-    """Write a JSON value in full; a table is not its business."""
+    """Write a JSON value in full, as JSON or YAML."""
     match chosen:
         case Format.YAML:
             _write(_yaml(value))
@@ -169,7 +169,7 @@ def clean(text: str) -> str:
 
 
 def clean_output(text: str) -> str:
-    """Remove colours from a line of a program, and escape other characters that do not print."""
+    """Remove colours from an output line, and escape other characters that do not print."""
     return clean(terminal.plain(text).expandtabs())
 
 
@@ -206,17 +206,17 @@ def _width(text: str) -> int:
 
 
 def _is_ascii() -> bool:
-    # Where standard output cannot hold all of Unicode, JSON can still say everything in escapes.
+    # If standard output cannot hold all of Unicode, JSON writes the other characters as escapes.
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
 
 
 def _yaml(value: object) -> str:
     from tinkwell.core.value.yaml import text as yaml_text
 
-    # It puts what does not print into double quotes.
+    # This puts texts with characters that do not print into double quotes.
     return terminal.in_yaml(yaml_text.dump(value))
 
 
 def _write(text: str) -> None:
-    # Click would take colours out where nobody sees them, and other sequences with them.
+    # Without `color`, click would remove colours, and other sequences with them, from output that is no terminal.
     click.echo(text, color=True)

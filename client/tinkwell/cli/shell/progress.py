@@ -1,4 +1,4 @@
-"""How far a command is, shown while it works: a bar on standard error where that is a terminal, else nothing."""
+"""Shows the progress of a command as a bar on standard error, if that is a terminal."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar until the block ends; what it gives is called with how many of `total` are done."""
+    """Show a bar until the block ends. The block calls the yielded function with the number of items that are done."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done: None
         return
@@ -20,7 +20,7 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
         progress.MofNCompleteColumn(),
         progress.TimeRemainingColumn(),
     )
-    # It leaves nothing behind: what came of it is told on standard output.
+    # The bar disappears at the end, because the result is written to standard output.
     with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as shown:
         task = shown.add_task(title, total=total)
         yield lambda done: shown.update(task, completed=done)

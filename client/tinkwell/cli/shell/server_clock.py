@@ -27,6 +27,6 @@ class ServerClock:
             self._offset = offset if self._offset is None else max(self._offset, offset)
 
     def now(self) -> datetime:
-        """Give the server's time."""
+        """Return the server's time."""
         offset = self._guess if self._offset is None else self._offset
         return datetime.fromtimestamp(self._monotonic() + offset, UTC)

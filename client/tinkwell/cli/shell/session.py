@@ -1,7 +1,7 @@
-"""Runs an async command with a connected client, and ends it well.
+"""Runs an async command with a connected client, and ends it properly.
 
-A command that answers once is interrupted by Ctrl-C like any other program. A stream has no end of its own: Ctrl-C,
-SIGTERM and the end of its reader are how one stops it, so they are a success.
+Ctrl-C interrupts a command that answers once, like any other program. A stream has no end of its own: users stop it by
+Ctrl-C, by SIGTERM, or by ending its reader, so these ends are a success.
 """
 
 import functools
@@ -43,7 +43,7 @@ def connected(work: "Work[P]") -> Callable[P, None]:
 
 
 def streaming(work: "Work[P]") -> Callable[P, None]:
-    """Make a command as `connected` does, for a stream that ends well when it is stopped."""
+    """Make a command as `connected` does, for a stream that ends with success when it is stopped."""
 
     @functools.wraps(work)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -81,9 +81,9 @@ async def _connected(work: "Callable[[Client], Awaitable[None]]") -> None:
 
 
 async def until_stopped(work: Awaitable[None], *, ends_with_reader: bool = True) -> signal.Signals | None:
-    """Wait for some work to end, or end it at Ctrl-C, SIGTERM, or the end of its reader; gives the signal that came.
+    """Wait for some work, and end it at Ctrl-C, SIGTERM, or the end of its reader. Returns the signal, if one came.
 
-    SIGPIPE stands for the end of standard output's reader, which is only looked for with `ends_with_reader`.
+    SIGPIPE stands for the end of standard output's reader, which is noticed only with `ends_with_reader`.
     """
     import asyncio  # it costs start-up time, see main
 
@@ -127,7 +127,7 @@ def _set_up_logging(*, is_wanted: bool) -> None:
 
 
 def _pipe() -> int | None:
-    """Give standard output's descriptor if it is a pipe."""
+    """Return standard output's descriptor if it is a pipe, else None."""
     try:
         descriptor = sys.stdout.fileno()
         return descriptor if stat.S_ISFIFO(os.fstat(descriptor).st_mode) else None
@@ -136,7 +136,7 @@ def _pipe() -> int | None:
 
 
 def _actor() -> str | None:
-    """Name the user for the event log; a name that a header cannot carry is left out."""
+    """Return the user's name for the event log; None if a header cannot carry the name."""
     import getpass  # it costs start-up time, see main
 
     try:

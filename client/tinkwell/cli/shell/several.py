@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 async def attempt(items: Iterable[T], work: Callable[[T], Awaitable[R]]) -> tuple[list[R], list[str]]:
-    """Do the work for each item; returns the results, and a sentence for each item that does not exist."""
+    """Do the work for each item. Returns the results, and a sentence for each item that does not exist."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     results: list[R] = []
@@ -32,7 +32,7 @@ async def show(
     work: Callable[[T], Awaitable[R]],
     write: Callable[[list[R]], None],
 ) -> None:
-    """Get each item and write those that exist; raises `Failure` for the others."""
+    """Get each item, and write those that exist. Raises `Failure` for the others."""
     found, missing = await attempt(items, work)
     if found or not missing:
         write(found)
@@ -41,7 +41,7 @@ async def show(
 
 
 async def delete(names: Sequence[str], work: "Callable[[str], Awaitable[Change]]") -> None:
-    """Delete each, writing its name and the revision; raises `Failure` for those that do not exist."""
+    """Delete each resource, and write its name and the revision. Raises `Failure` for those that do not exist."""
 
     async def delete_one(name: str) -> None:
         change = await work(name)

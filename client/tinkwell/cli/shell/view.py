@@ -1,4 +1,4 @@
-"""Where changes of something that is followed are shown: as lines, or as a tree that is drawn again."""
+"""Shows the changes of a followed resource: as lines, or as a tree that is drawn again."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -21,23 +21,23 @@ _BACK = "The connection is back."
 
 
 class View(Protocol[T_contra]):
-    """Where changes are shown."""
+    """Shows changes to the user."""
 
     def show(self, changed: T_contra, at: "datetime | None") -> None:
-        """Show what has changed, and when."""
+        """Show a changed resource, and the time of the change."""
 
     def note(self, sentence: str) -> None:
-        """Tell a sentence in place of the one before; an empty one takes it away where that can be done."""
+        """Show a sentence in place of the one before; an empty one removes it, where that is possible."""
 
     def is_lost(self) -> None:
-        """Tell that the connection is lost; called at each try."""
+        """Tell that the connection is lost; called at each attempt to connect."""
 
     def is_back(self) -> None:
-        """Tell that it is there, if it was lost."""
+        """Tell that the connection is back, if it was lost."""
 
 
 def can_be_drawn_on(file: TextIO) -> bool:
-    """Whether a tree can be drawn there. What is logged for --debug would be drawn over."""
+    """Whether a tree can be drawn on a file. With --debug it is not, because it would overwrite the log."""
     return file.isatty() and os.environ.get("TERM") != "dumb" and not connection.current().debug
 
 
@@ -56,7 +56,7 @@ class Plain(Generic[T_contra]):
             click.echo(terminal.coloured(line), file=self._file, color=True)
 
     def note(self, sentence: str) -> None:
-        """Write a sentence that was not written last."""
+        """Write a sentence, unless it is the same as the one before."""
         if sentence and sentence != self._note:
             output.note(sentence)
         self._note = sentence
@@ -68,14 +68,14 @@ class Plain(Generic[T_contra]):
         self._is_lost = True
 
     def is_back(self) -> None:
-        """Write that it is back."""
+        """Write that the connection is back."""
         if self._is_lost:
             output.note(_BACK)
         self._is_lost = False
 
 
 class Drawn:
-    """Has the tree drawn after each change."""
+    """Lets a display draw the tree after each change."""
 
     def __init__(self, display: "Display") -> None:
         self._display = display
@@ -96,7 +96,7 @@ class Drawn:
         self._display.note(_LOST)
 
     def is_back(self) -> None:
-        """Take that away."""
+        """Remove the sentence about the lost connection."""
         if self._is_lost:
             self._display.note("")
         self._is_lost = False

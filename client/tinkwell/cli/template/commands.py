@@ -1,4 +1,4 @@
-"""`tinkwell template`: what workflows are made from."""
+"""`tinkwell template`: templates, from which workflows are made."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -151,7 +151,7 @@ async def watch(client: "Client", name_or_id: str | None, wanted: watching.Wante
 
 
 def _validate(file: str) -> Iterator[str]:
-    """Say what each template of a file is; raises `Failure` at the end, with what is wrong with those that are none."""
+    """Yield a sentence for each valid template of a file. Raises `Failure` at the end, with the mistakes in others."""
     from tinkwell.cli.template import source as template_source  # it costs start-up time, see main
     from tinkwell.core.template import template as core_template  # ruamel.yaml costs start-up time, see main
 
@@ -175,7 +175,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _key(name_or_id: str) -> Mapping[str, str]:
-    """Tell an id from a name, as an argument for the client."""
+    """Return an id or a name as an argument for the client."""
     try:
         return {"id": parse.parse_uuid("", name_or_id)}
     except errors.InvalidField:

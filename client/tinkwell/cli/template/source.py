@@ -1,4 +1,4 @@
-"""Where templates come from: a file that is one, or objects of Tinkerbell's (`kind: Template`) that hold one each."""
+"""Reads templates: a file that is a template, or Tinkerbell's objects (`kind: Template`) with one template each."""
 
 import functools
 import re
@@ -12,7 +12,7 @@ from tinkwell.core.template import tinkerbell
 from tinkwell.core.value import document, kubernetes
 from tinkwell.core.value.yaml import position
 
-# A template need not be YAML before it is rendered, so that only what has such a key at its top is read as an object.
+# A template need not be YAML before it is rendered, so only a text with such a top-level key is read as an object.
 _KEY_OF_OBJECT = re.compile(r"""^(?:-[ \t]+)?["']?(?:apiVersion|kind)["']?[ \t]*:""", re.MULTILINE)
 _BLOCK = re.compile(r"\|[+-]?[1-9]?[+-]?[ \t]*(?:#.*)?$")
 _PLACE = re.compile(r"line (\d+), column (\d+): ")
@@ -20,7 +20,7 @@ _PLACE = re.compile(r"line (\d+), column (\d+): ")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A template's text, the name that its object has, if any, and how to say where in the file something is wrong."""
+    """A template's text, the name of its object, if it has one, and a function that names the places of mistakes."""
 
     text: str
     name: str | None
@@ -28,7 +28,7 @@ class Written:
 
 
 def read(file: str) -> list[Written]:
-    """Read the templates of a file, or of standard input for `-`; raises `Failure`."""
+    """Read the templates of a file, or of standard input for `-`. Raises `Failure`."""
     source = files.read(file, max_bytes=document.MAX_DOCUMENT_BYTES)
     if not source.text.strip():
         raise failure.Failure(f"{source.name} is empty")
@@ -41,9 +41,9 @@ def read(file: str) -> list[Written]:
 
 
 def read_one(file: str, *, is_named: bool = True) -> Written:
-    """Read the one template of a file; raises `Failure` where there are several.
+    """Read the one template of a file. Raises `Failure` if there are several.
 
-    An object's name must be one for templates, too, unless it `is_named` otherwise.
+    `is_named`: the template gets another name. Otherwise the name of an object must be allowed for templates, too.
     """
     found = read(file)
     if len(found) > 1:
@@ -83,7 +83,7 @@ def _objects(source: files.Source) -> Iterator[Written]:
 
 
 def _explain(part: files.Part, text: str, violations: Iterable[errors.Violation]) -> failure.Failure:
-    """Say where in the file of an object each violation is."""
+    """Name the place of each violation in the file of an object."""
     return failure.Failure(*(_sentence(part, text, violation) for violation in violations))
 
 
@@ -102,7 +102,7 @@ def _sentence(part: files.Part, text: str, violation: errors.Violation) -> str:
 
 
 def _within_block(part: files.Part, text: str, line: int, column: int) -> position.Position | None:
-    """Find a place of a template in the file that has it as a block (`data: |`); None where it is written otherwise."""
+    """Find a place of a template in its file, if the template is a block there (`data: |`); otherwise return None."""
     key = part.locate(("spec", "data"))
     lines = [each.removesuffix("\r") for each in part.source.text.split("\n")]
     block = text.split("\n")

@@ -135,7 +135,7 @@ async def config(
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
-    """Show the options of an application, or set options, all or none."""
+    """Show the options of an application, or set options; if one is refused, none is set."""
     edits = option.settings(assignments, config_file) | dict.fromkeys(resets)
     if edits:
         found = await client.applications.set_config(name, edits, namespace=namespace)
@@ -271,7 +271,7 @@ async def upgrade(
     waiting: settling.Waiting,
     output_format: output.Format,
 ) -> None:
-    """Give an application another charm, as `deploy` takes it. Each unit runs it from its event upgrade-charm on."""
+    """Give an application another charm, as `deploy` does. Each unit runs it from its event upgrade-charm on."""
     settings = option.settings(assignments, config_file)
     with refused(charm):
         found = await client.applications.refresh(name, charm_of(charm), config=settings or None, namespace=namespace)
@@ -294,7 +294,7 @@ async def watch(client: "Client", name: str | None, namespace: str, wanted: watc
 
 
 async def _say_what_is_awaited(client: "Client", name: str, namespace: str) -> None:
-    """Say what keeps the first unit of an application that was just made from its events, if anything does."""
+    """Say what keeps the first unit of a new application from its events, if anything does."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     async for unit in client.applications.units(name, namespace=namespace):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=command.Command)
 @option.unit
-@click.option("--skip", is_flag=True, help="Skip the event, and the events that had to follow it at once.")
+@click.option("--skip", is_flag=True, help="Skip the event, and the events that must follow it at once.")
 @option.namespace
 @settling.options
 @session.connected
@@ -23,7 +23,7 @@ async def resolve(client: "Client", unit_name: str, skip: bool, namespace: str, 
     before = (await client.applications.unit(unit_name, namespace=namespace)).event
     await client.applications.resolve(unit_name, skip=skip, namespace=namespace)
     what = f"#{before.ordinal} {before.name}" if before is not None else "its event"
-    output.line(f"{unit_name}: {what} {'is left out' if skip else 'is tried again'}")
+    output.line(f"{unit_name}: {what} {'is skipped' if skip else 'is retried'}")
     await waiting.settle(client, [unit_name.rpartition("/")[0]], namespace)
 
 
@@ -101,5 +101,5 @@ async def _ask(
     ask: "Callable[..., Awaitable[Unit]]",
 ) -> None:
     await ask(name, namespace=namespace)
-    output.line(f"{name}: asked")
+    output.line(f"{name}: the event was requested")
     await waiting.settle(client, [name.rpartition("/")[0]], namespace)

@@ -25,7 +25,7 @@ _TYPES = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of an audit; `events` counts the entries of the log that it has read."""
+    """The result of an audit. `events` counts what was read of the log; `is_whole`: the log has all its events."""
 
     violations: tuple[Violation, ...]
     units: int
@@ -33,13 +33,13 @@ class Report:
     is_whole: bool
 
     def sentence(self) -> str:
-        """Say what was judged, and what came of it."""
-        of = f"{self.units} {'life' if self.units == 1 else 'lives'} of units, {self.events} events of the log"
-        kept = "" if self.is_whole else "; what began before the oldest event that is kept is left out"
-        return f"{len(CHECKS)} rules over {of}: {len(self.violations) or 'no'} violations{kept}"
+        """Say what was checked, and with what result."""
+        of = f"{self.units} unit{'' if self.units == 1 else 's'} and {self.events} events of the log"
+        kept = "" if self.is_whole else "; all that began before the oldest kept event is left out"
+        return f"{len(CHECKS)} rules checked on {of}: {len(self.violations) or 'no'} violations{kept}"
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as a JSON object."""
+        """Return the report as a JSON object."""
         return {
             "units": self.units,
             "events": self.events,
@@ -67,7 +67,7 @@ async def audit(client: "Client", namespace: str, names: Sequence[str]) -> Repor
     units = [each.name for each in history.units]
     known = {each.name for each in history.applications} | set(units)
     if unknown := [each for each in names if each not in known]:
-        told = "tells nothing" if is_whole else "tells nothing any more"
+        told = "has no events" if is_whole else "no longer has events"
         raise failure.Failure(f"the log {told} of {' or '.join(unknown)} in namespace {namespace}")
     wanted = [each for each in units if not names or _is_about(each, names)]
     return Report(found, units=len(wanted), events=len(entries), is_whole=is_whole)
@@ -79,7 +79,7 @@ def _is_about(subject: str, names: Sequence[str]) -> bool:
 
 
 async def _entries(client: "Client") -> "tuple[list[Event], bool]":
-    """Read what is kept of the log up to its end as it is now, and whether that is all of it."""
+    """Return the kept events up to the present end of the log, and whether they are all events that it ever had."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     tail, oldest = await _tail(client), 1
@@ -96,7 +96,7 @@ async def _tail(client: "Client") -> int:
 
     found: list[int] = []
     async with client.events.watch(now=True, on_bookmark=lambda watch: found.append(watch.revision)) as probe:
-        # The first answer says where the log ends, and asking for an event brings that out before it waits for one.
+        # The first answer says where the log ends. Asking for an event handles this answer, before it waits for one.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0):
                 await anext(probe)
@@ -116,5 +116,5 @@ async def _read(client: "Client", oldest: int, tail: int) -> "list[Event]":
             if event.revision <= tail:
                 found.append(event)
             if event.revision >= tail:
-                break  # no bookmark comes where an event stands
+                break  # no bookmark follows if the last event is shown itself
     return found

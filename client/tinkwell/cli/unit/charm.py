@@ -1,4 +1,4 @@
-"""`tinkwell charm`: what applications are made of."""
+"""`tinkwell charm`: the programs that applications run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ async def push(client: "Client", source: str, resources: tuple[str, ...], output
 @shell_option.object_format
 def inspect(source: str, resources: tuple[str, ...], output_format: output.Format) -> None:
     """Check a charm, a folder, a package or a program, and show its declarations, without uploading it."""
-    import io  # with what reads YAML it costs start-up time, see main
+    import io  # it costs start-up time with ruamel.yaml, see main
 
     from tinkwell.client.unit import package
     from tinkwell.core import errors

@@ -1,4 +1,4 @@
-"""`tinkwell unit`: the units of applications, what they were told, and why they are as they are."""
+"""`tinkwell unit`: the units of applications, the events that they got, and explanations of their state."""
 
 from typing import TYPE_CHECKING
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from tinkwell.client import Client, DeferredNotice, UnitEvent, UnitExplanation
 
 _EVENT_HEADER = ("ORDINAL", "EVENT", "STATE", "ATTEMPT", "STARTED", "SECONDS", "MESSAGE")
-_DEFERRED_HEADER = ("EVENT", "HANDLER", "AGE", "TRIES")
+_DEFERRED_HEADER = ("EVENT", "HANDLER", "AGE", "ATTEMPTS")
 
 
 @click.command(cls=command.Command)
 @option.unit
 @click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Only events such as relation-joined. Repeatable.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest ones. [default: all]")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest events. [default: all]")
 @option.namespace
 @shell_option.object_format
 @session.connected
@@ -42,7 +42,7 @@ async def events(
 
 @click.command(cls=command.Command)
 @click.argument("name", metavar="UNIT|APPLICATION")
-@click.option("-f", "--follow", is_flag=True, help="Go on with new lines.")
+@click.option("-f", "--follow", is_flag=True, help="Print new lines until the command is stopped.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest lines. [default: all]")
 @shell_option.raw
 @option.namespace
@@ -75,7 +75,7 @@ async def logs(
 @shell_option.object_format
 @session.connected
 async def deferred(client: "Client", unit_name: str, namespace: str, output_format: output.Format) -> None:
-    """List the deferred events of a unit, in the order in which they are tried again."""
+    """List the deferred events of a unit, in the order in which they are retried."""
     found = [each async for each in client.applications.deferred(unit_name, namespace=namespace)]
     if output_format is output.Format.TABLE:
         output.table(_DEFERRED_HEADER, map(_deferred_row, found))
@@ -118,7 +118,7 @@ async def audit(client: "Client", names: tuple[str, ...], namespace: str, output
 
 
 def explanation(found: "UnitExplanation") -> list[str]:
-    """Give the lines that explain a unit."""
+    """Return the lines that explain a unit."""
     told = [("", found.sentence)]
     told += [("because", f"{each.sentence}{_where(each.revision)}") for each in found.causes]
     behind = ", ".join(found.behind)
@@ -139,8 +139,9 @@ def _deferred(notices: "tuple[DeferredNotice, ...]") -> str:
     if not notices:
         return ""
     first = notices[0]
-    age, tries = line.ago(first.created_at), f"{first.attempts} {'try' if first.attempts == 1 else 'tries'}"
-    return f"deferred: {len(notices)} ({', '.join(filter(None, (f'{first.told.name} #{first.ordinal}', age, tries)))})"
+    attempts = f"{first.attempts} attempt{'' if first.attempts == 1 else 's'}"
+    oldest = filter(None, (f"{first.told.name} #{first.ordinal}", line.ago(first.created_at), attempts))
+    return f"deferred: {len(notices)} ({', '.join(oldest)})"
 
 
 def _event_row(event: "UnitEvent") -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Units and their events in words."""
+"""Describes units and their events in words."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -18,30 +18,30 @@ UNIT_HEADER = ("UNIT", "MACHINE", "PHASE", "EVENT", "STATUS", "MESSAGE")
 async def unit_rows(
     client: "Client", units: "list[Unit]", applications: "Iterable[Application]"
 ) -> list[tuple[str, ...]]:
-    """Give the cells of units, of these applications, in a table."""
+    """Return a table row for each unit; `applications` are those of the units."""
     machines = await machine.names(client, units)
     kinds = {each.id: each.kind for each in applications}
     return [_unit_row(each, machines, kinds.get(each.application_id)) for each in units]
 
 
 def about(event: "UnitEvent") -> str:
-    """Give an event's name, and whom it is about: `db-relation-joined (pg/0)`."""
+    """Return an event's name with the unit, application or storage that it is about: `db-relation-joined (pg/0)`."""
     relation = event.relation
     subject = (relation.unit or relation.application) if relation is not None else event.storage
     return f"{event.name} ({subject})" if subject else event.name
 
 
 def running(event: "UnitEvent | None") -> str:
-    """Give the event that runs or has failed, with its attempt where that is not the first; empty for none."""
+    """Return the name of the event that runs or has failed, with its attempt from the second on; empty for None."""
     if event is None:
         return ""
-    return event.name if event.attempt <= 1 else f"{event.name} (try {event.attempt})"
+    return event.name if event.attempt <= 1 else f"{event.name} (attempt {event.attempt})"
 
 
 def status(unit: "Unit", kind: CharmKind | None, place: str) -> tuple[str, str]:
-    """Give a unit's status and message; an event that has failed counts more than what its charm says.
+    """Return a unit's status and message. If its event has failed, the status is "error", whatever the charm says.
 
-    `kind` is that of its charm, None for an application that is gone, `place` how its machine is called.
+    `kind` is the kind of its charm, None if the application is gone; `place` is the name of its machine.
     """
     event = unit.event
     if event is None or event.state is not EventState.ERROR:
@@ -58,7 +58,7 @@ def _unit_row(unit: "Unit", machines: Mapping[str, str], kind: CharmKind | None)
 
 
 def _hindrance(unit: "Unit", kind: CharmKind | None, place: str) -> str:
-    """Say what keeps a unit from its events; empty where nothing does."""
+    """Say what keeps a unit from its events; empty if nothing does."""
     if unit.life is Life.DEAD or kind is None:
         return ""
     found = explanation.hindrance(
@@ -74,7 +74,7 @@ def _hindrance(unit: "Unit", kind: CharmKind | None, place: str) -> str:
 
 
 def again(moment: datetime | None) -> str:
-    """Say when a failed event is tried again; empty where only a person lets it."""
+    """Say when a failed event is retried; empty if it is not retried without a user's request."""
     if moment is None:
         return ""
     seconds = (moment - datetime.now(UTC)).total_seconds()
@@ -87,5 +87,5 @@ def ago(moment: datetime | None) -> str:
 
 
 def ends(relation: "Relation") -> str:
-    """Give both ends of a relation, or the one of a peer relation."""
+    """Return both ends of a relation, or the one end of a peer relation."""
     return " ".join(str(end) for end in relation.ends)

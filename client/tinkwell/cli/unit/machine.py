@@ -1,4 +1,4 @@
-"""Machines as people call them: `--to` and `--machine` take hostnames and addresses, and lists show hostnames."""
+"""Names of machines for people: `--to` and `--machine` take hostnames and addresses, and lists show hostnames."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,12 @@ from tinkwell.core.value import parse
 if TYPE_CHECKING:
     from tinkwell.client import Client, Hardware, Unit
 
-# So many machines are looked up one by one; for more of them all are listed.
+# At most this many machines are looked up one by one. For more, all machines are listed.
 _MOST_LOOKUPS = 10
 
 
 async def place(client: "Client", places: Iterable[str]) -> dict[str, Any]:
-    """Give the client's arguments for `--to`. Raises `Failure` for a machine that there is not."""
+    """Return the client's arguments for `--to`. Raises `Failure` if a machine does not exist."""
     given = list(places)
     if option.ANYWHERE not in given:
         return {"machines": await ids(client, given), "anywhere": False}
@@ -28,12 +28,12 @@ async def place(client: "Client", places: Iterable[str]) -> dict[str, Any]:
 
 
 async def ids(client: "Client", given: Iterable[str]) -> list[str]:
-    """Give the ids of machines that are named by id, MAC or IP address, or hostname. Raises `Failure`."""
+    """Return the ids of machines that are named by id, MAC or IP address, or hostname. Raises `Failure`."""
     return [await _id(client, each) for each in given]
 
 
 async def names(client: "Client", units: Iterable["Unit"]) -> Mapping[str, str]:
-    """Give the hostnames of the machines that units are on, by id; one without a hostname goes by its id."""
+    """Return the names of the units' machines by id: the hostname, or the id of a machine without a hostname."""
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
 
     wanted = {each.machine for each in units if each.machine}
@@ -45,7 +45,7 @@ async def names(client: "Client", units: Iterable["Unit"]) -> Mapping[str, str]:
             try:
                 found.append(await client.hardware.by_id(machine_id))
             except client_errors.NotFound:
-                continue  # it was deleted meanwhile
+                continue  # the machine was deleted meanwhile
     return {each.id: next(iter(_hostnames(each)), each.id) for each in found}
 
 

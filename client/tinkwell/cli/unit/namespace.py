@@ -1,4 +1,4 @@
-"""`tinkwell namespace`: where names of applications are unique, and what is set for all in it."""
+"""`tinkwell namespace`: namespaces, in which names of applications are unique, and their settings."""
 
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ async def get(client: "Client", name: str, output_format: output.Format) -> None
 
 @namespace.command("set")
 @_name
-@click.option("--update-status", type=duration.Duration(), help="Interval of update-status: from 10s to 1h.")
+@click.option("--update-status", type=duration.Duration(), help="Interval of the event update-status: from 10s to 1h.")
 @click.option("--event-timeout", type=duration.Duration(), help="Longest time for an attempt at an event: up to 1d.")
 @click.option(
     "--retry/--no-retry", "retrying", default=None, help="Whether the server retries failed events by itself."

@@ -1,4 +1,4 @@
-"""What the commands for applications and units share: their options, and how these are read."""
+"""The options that commands for applications and units share, and the functions that read their values."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -77,13 +77,13 @@ application = click.argument("name", type=ApplicationName(), metavar="APPLICATIO
 
 
 def check_grace(seconds: float, *, force: bool) -> None:
-    """Refuse a grace for what is not ended by force."""
+    """Refuse `--grace` without `--force`."""
     if seconds and not force:
         raise click.UsageError("--grace goes with --force")
 
 
 def counts(storages: Iterable[str]) -> dict[str, int]:
-    """Read what `--storage` says."""
+    """Return the numbers that `--storage` gives, by storage."""
     found = {}
     for each in storages:
         key, equals, count = each.partition("=")
@@ -94,7 +94,7 @@ def counts(storages: Iterable[str]) -> dict[str, int]:
 
 
 def files_of(resources: Iterable[str]) -> dict[str, Path]:
-    """Read what `--resource` says."""
+    """Return the files that `--resource` gives, by resource."""
     found = {}
     for each in resources:
         key, _, file = each.partition("=")
@@ -105,7 +105,7 @@ def files_of(resources: Iterable[str]) -> dict[str, Path]:
 
 
 def settings(assignments: Iterable[str], file: str | None) -> dict[str, Any]:
-    """Unite options of a configuration: those of a YAML file, and over them those that are written NAME=VALUE."""
+    """Return the options of an application: those of a YAML file, overridden by those that are written NAME=VALUE."""
     found = of_file(file, what="options", max_bytes=limit.CONFIG_BYTES) if file is not None else {}
     for each in assignments:
         key, equals, value = each.partition("=")
@@ -116,7 +116,7 @@ def settings(assignments: Iterable[str], file: str | None) -> dict[str, Any]:
 
 
 def of_file(file: str, *, what: str, max_bytes: int) -> dict[str, Any]:
-    """Read the one object that a YAML file has, whose keys are `what`; raises `Failure` with the place."""
+    """Return the one object in a YAML file; `what` names its keys in errors. Raises `Failure` with the place."""
     from tinkwell.core.value.yaml import node as yaml_node  # ruamel.yaml costs start-up time, see main
     from tinkwell.core.value.yaml import position
 

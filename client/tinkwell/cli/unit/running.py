@@ -113,7 +113,7 @@ async def _serve(
 
 
 async def say_what_is_awaited(client: "Client", wanted: "Wanted", machines: tuple[str, ...]) -> None:
-    """Say which units the agent waits for, where there is none yet that it may serve; they may come at any time."""
+    """Tell the user which units the agent waits for, if there is none yet that it may serve."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     name, where = wanted.application, wanted.namespace

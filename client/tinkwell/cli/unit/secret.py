@@ -1,4 +1,4 @@
-"""`tinkwell secret`: what charms are told that nobody else may read, and the keys that a server seals it by."""
+"""`tinkwell secret`: secrets, whose content only charms may read, and the keys with which a server seals them."""
 
 import re
 from collections.abc import Iterable
@@ -25,15 +25,15 @@ _URI = re.compile(r"secret:(?://[^/\s]+/)?")
 
 
 class SecretGroup(command.Group):
-    """The commands here, and those for the keys of a server, where the server is installed."""
+    """The commands of this module, and those for the keys of a server if the server is installed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names of all commands."""
+        """Return the names of all commands."""
         theirs = self._theirs()
         return [*super().list_commands(ctx), *(theirs.list_commands(ctx) if theirs else ())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find a command, and import the server's where it is not one of these."""
+        """Find a command of this module, or import the server's command of that name."""
         own = super().get_command(ctx, cmd_name)
         theirs = None if own else self._theirs()
         return theirs.get_command(ctx, cmd_name) if theirs else own
@@ -48,12 +48,12 @@ class SecretGroup(command.Group):
 
 
 class SecretName(click.ParamType[str]):
-    """A secret: its name, which may stand behind secret:, or a user's label."""
+    """A secret: its name, with or without "secret:" before it, or the label of a user's secret."""
 
     name = "secret"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Give the name as the server takes it."""
+        """Return the name as the server takes it."""
         found = _URI.sub("", str(value).strip(), count=1)
         return found or self.fail("it is empty; give the name of a secret, or its label", param, ctx)
 
@@ -104,7 +104,7 @@ async def add(
 @_name
 @_pairs
 @_file
-@click.option("--label", metavar="LABEL", help="Another label.")
+@click.option("--label", metavar="LABEL", help="New label.")
 @_description
 @option.namespace
 @shell_option.object_format
@@ -206,10 +206,10 @@ async def grant(client: "Client", name: str, applications: tuple[str, ...], name
 @option.namespace
 @session.connected
 async def revoke(client: "Client", name: str, applications: tuple[str, ...], namespace: str) -> None:
-    """Take back the grant of a user's secret to applications."""
+    """Take from the units of applications the right to read a user's secret."""
     for each in applications:
         found = await client.secrets.revoke(name, each, namespace=namespace)
-        output.line(f"{each}: may not read {found.label or found.name} any more")
+        output.line(f"{each}: may no longer read {found.label or found.name}")
 
 
 @secret.command()

@@ -1,4 +1,4 @@
-"""Waiting until what a command has changed is settled, where `--wait` asks for that; and `tinkwell app wait`."""
+"""Waits until units have handled all their events: for `--wait` of other commands, and for `tinkwell app wait`."""
 
 import dataclasses
 import functools
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ACTIVE = "active"
 _OPTIONS = (
-    click.option("--wait", is_flag=True, help="Wait until no events run or are due."),
+    click.option("--wait", is_flag=True, help="Wait until the units have handled all their events."),
     click.option("--timeout", type=duration.Duration(), help="Longest time for --wait. [default: none]"),
 )
 
@@ -34,7 +34,7 @@ class Waiting:
             raise click.UsageError("--timeout goes with --wait")
 
     async def settle(self, client: "Client", applications: Iterable[str], namespace: str) -> None:
-        """Wait for applications, if that was asked for; raises `Failure` where an event fails, or at the timeout."""
+        """Wait for the units, if `--wait` was given. Raises `Failure` if an event fails or time is up."""
         from tinkwell.client import errors  # gRPC costs start-up time, see main
 
         if not self.wait:
@@ -76,7 +76,7 @@ def options(asked: Callable[..., object]) -> Callable[..., object]:
 async def wait(
     client: "Client", names: tuple[str, ...], until_active: bool, timeout: float | None, namespace: str
 ) -> None:
-    """Wait until no events of applications run or are due; name all related applications.
+    """Wait until the units of applications have handled all their events. Name all related applications.
 
     It ends with exit code 1 as soon as an event has failed, and after `--timeout`.
     """
@@ -101,7 +101,7 @@ def _failed(error: "errors.UnitInError") -> failure.Failure:
 
 
 async def _unready(client: "Client", name: str, namespace: str) -> list[str]:
-    """Say of each unit that is at work, or not active, what it does and how it is."""
+    """Return a sentence about each unit that is not active or still has events: its status, and what it runs."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     try:
@@ -110,7 +110,7 @@ async def _unready(client: "Client", name: str, namespace: str) -> list[str]:
             return []
         application = await client.applications.get(name, namespace=namespace)
     except errors.NotFound:
-        return []  # it has gone meanwhile, and nobody waits for it any more
+        return []  # the application was removed meanwhile, so nothing is left to wait for
     found = []
     for each, row in zip(units, await line.unit_rows(client, units, [application]), strict=True):
         _, _, _, event, status, message = row

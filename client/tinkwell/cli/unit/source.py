@@ -1,4 +1,4 @@
-"""The charm that a command line names, and what is said where it is refused."""
+"""Reads the charm that a command line names, and explains why a charm is refused."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ _DIGEST = "sha256:"
 
 
 def charm_of(given: str, resources: Iterable[str] = ()) -> "bytes | str | Path":
-    """Give a charm as the client takes it, with files that are written NAME=FILE. Raises `Failure` for what is none."""
+    """Return a charm as the client takes it; `resources` are written NAME=FILE. Raises `Failure` if it is no charm."""
     files = option.files_of(resources)
     if given.startswith(_DIGEST) or is_program(given):
         if files:
@@ -32,7 +32,7 @@ def charm_of(given: str, resources: Iterable[str] = ()) -> "bytes | str | Path":
 
 
 def _refuse_program_folder(given: Path) -> None:
-    """Say how a program is named where only its folder was; raises `Failure`."""
+    """Raise `Failure`, which says how to name the program, if only the folder of a program was named."""
     if not given.is_dir() or any((given / name).exists() for name in metadata.FILES):
         return
     programs = sorted(given.glob("*.py"))
@@ -42,12 +42,12 @@ def _refuse_program_folder(given: Path) -> None:
 
 
 def is_program(given: str) -> bool:
-    """Tell whether this names a charm that is written in Python, such as web.py or web.py:Web."""
+    """Tell whether a text names a charm that is written in Python, such as web.py or web.py:Web."""
     return given.partition(":")[0].endswith(".py")
 
 
 def _with_resources(path: Path, files: Mapping[str, Path]) -> bytes:
-    from tinkwell.client.unit import package  # what reads YAML costs start-up time, see main
+    from tinkwell.client.unit import package  # ruamel.yaml costs start-up time, see main
     from tinkwell.core import errors
 
     try:
@@ -57,7 +57,7 @@ def _with_resources(path: Path, files: Mapping[str, Path]) -> bytes:
 
 
 def loaded(given: str) -> "type[Charm]":
-    """Import a charm that is written in Python. Raises `Failure` for what is none."""
+    """Import a charm that is written in Python. Raises `Failure` if that fails."""
     from tinkwell.charm import CharmError  # it costs start-up time, see main
     from tinkwell.charm.agent import program
 
@@ -68,7 +68,7 @@ def loaded(given: str) -> "type[Charm]":
 
 
 def packed(given: str) -> bytes:
-    """Give the package of a charm that is written in Python. Raises `Failure` for what is none."""
+    """Return the package of a charm that is written in Python. Raises `Failure` if it is no charm."""
     from tinkwell.charm import CharmError, description  # it costs start-up time, see main
 
     try:
@@ -79,7 +79,7 @@ def packed(given: str) -> bytes:
 
 @contextlib.contextmanager
 def refused(given: str) -> Iterator[None]:
-    """Say of each mistake in which file of the charm it is."""
+    """Turn an error about a charm into a `Failure` that names the charm before each mistake."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     try:

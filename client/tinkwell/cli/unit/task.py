@@ -1,4 +1,4 @@
-"""`tinkwell task`, `unit run UNIT` and `unit exec`: what units are asked to do, and what came of it."""
+"""`tinkwell task`, `unit run UNIT` and `unit exec`: actions and commands for units, and their results."""
 
 import math
 import re
@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 class TaskUnit(click.ParamType[str]):
-    """The name of a unit, such as web/0, or web/leader for whichever leads."""
+    """The name of a unit, such as web/0, or web/leader for the unit that leads."""
 
     name = "unit"
 
@@ -138,7 +138,7 @@ async def actions(client: "Client", name: str, namespace: str, output_format: ou
 
 
 def is_unit(text: str) -> bool:
-    """Tell whether a text names a unit, or whichever unit of an application leads."""
+    """Tell whether a text names a unit, or the leader of an application."""
     application, _, number = text.rpartition("/")
     try:
         if number == LEADER:
@@ -151,7 +151,7 @@ def is_unit(text: str) -> bool:
 
 
 def parameters(words: tuple[str, ...], file: str | None) -> dict[str, Any]:
-    """Unite what a file says and what is written KEY=VALUE; `a.b=1` is the member b of the object a."""
+    """Return the parameters of a file, overridden by those written KEY=VALUE; `a.b=1` sets the member b of a."""
     given = option.of_file(file, what="parameters", max_bytes=limit.CONFIG_BYTES) if file is not None else {}
     for each in words:
         path, equals, value = each.partition("=")
@@ -162,19 +162,19 @@ def parameters(words: tuple[str, ...], file: str | None) -> dict[str, Any]:
         for part in above:
             inner = place.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise click.UsageError(f"{path}: {part} has a value of its own already")
+                raise click.UsageError(f"{path}: {part} already has a value that is not an object")
             place = inner
         place[key] = value
     return given
 
 
 async def follow(client: "Client", asked: "Task", *, is_waited_for: bool, chosen: output.Format) -> None:
-    """Say what was asked for, or wait for its end and say what came of it."""
+    """Print the task that was requested, or wait for its end and print its result."""
     found = await client.applications.finished(asked.id) if is_waited_for else asked
     if chosen is not output.Format.TABLE:
         output.whole(found.to_json(), chosen)
     elif not is_waited_for:
-        output.line(f"{found.unit}: {_what(found)} is asked for; tinkwell task show {found.id} --wait has its result")
+        output.line(f"{found.unit}: {_what(found)} is requested; tinkwell task show {found.id} --wait has its result")
     else:
         _tell(found)
     if is_waited_for and found.state is not TaskState.SUCCEEDED:
@@ -192,7 +192,7 @@ _ENDS = {
 
 
 def _tell(found: "Task") -> None:
-    """Write what a task has told and answered, as it is for a command."""
+    """Write the log and the result of a task; for a command, its output is written unchanged."""
     for each in found.log:
         output.note(each)
     if found.kind is TaskKind.EXEC:
@@ -221,7 +221,7 @@ def _seconds(found: "Task") -> str:
 
 
 def _parameters(schema: dict[str, Any]) -> list[str]:
-    """Give the parameters of an action, those in brackets that need not be given."""
+    """Return the names of an action's parameters; optional ones are in brackets."""
     required = schema.get("required", [])
     return [each if each in required else f"[{each}]" for each in schema.get("properties", {})]
 

@@ -32,16 +32,23 @@ def workflow() -> None:
 
 @workflow.command()
 @click.option("-t", "--template", required=True, metavar="ID|NAME", help="Template to run.")
-@click.option("-r", "--hardware", type=option.JsonObject(), help='Devices, such as {"device_1": "52:54:00:10:00:03"}.')
+@click.option(
+    "-r",
+    "--hardware",
+    type=option.JsonObject(),
+    help='Machines by their names in the template, such as {"device_1": "52:54:00:10:00:03"}.',
+)
 @click.option(
     "--device",
     "devices",
     type=option.Assignment(),
     multiple=True,
-    help="One device, such as device_1=52:54:00:10:00:03. Repeatable.",
+    help="A machine by its name in the template, such as device_1=52:54:00:10:00:03. Repeatable.",
 )
 @click.option("--with-units", is_flag=True, help="Allow machines with units; the units get no events meanwhile.")
-@click.option("--wait", "is_awaited", is_flag=True, help="Wait until it is finished, and fail unless it succeeds.")
+@click.option(
+    "--wait", "is_awaited", is_flag=True, help="Wait until the workflow is finished; fail unless it succeeds."
+)
 @option.object_format
 @session.connected
 async def create(
@@ -53,7 +60,7 @@ async def create(
     is_awaited: bool,
     output_format: output.Format,
 ) -> None:
-    """Start a workflow, and print its id. Devices may be given in both ways.
+    """Start a workflow, and print its id. Machines are given by --hardware, by --device, or by both.
 
     With --wait, its progress is shown on standard error, as `tinkwell workflow watch ID` shows it. Ctrl-C ends the
     waiting, not the workflow.
@@ -85,7 +92,9 @@ async def get(client: "Client", workflow_id: str, only_data: bool, output_format
 
 
 @workflow.command("list")
-@click.option("--state", "states", type=option.Member(State), multiple=True, help="Only this state. Repeatable.")
+@click.option(
+    "--state", "states", type=option.Member(State), multiple=True, help="Only workflows in this state. Repeatable."
+)
 @option.object_format
 @session.connected
 async def list_(client: "Client", states: tuple[State, ...], output_format: output.Format) -> None:
@@ -113,7 +122,7 @@ async def delete(client: "Client", ids: tuple[str, ...]) -> None:
     "--older-than",
     type=duration.Duration(),
     metavar="DURATION",
-    help="How long ago they ended or were deleted, such as 30d.  [default: as the server's workflow_retention_seconds]",
+    help="Time since they ended or were deleted, such as 30d.  [default: as the server's workflow_retention_seconds]",
 )
 @click.option("--yes", "is_wanted", is_flag=True, help="Delete them; without this option, they are only counted.")
 @option.object_format
@@ -136,7 +145,7 @@ async def prune(client: "Client", older_than: float | None, is_wanted: bool, out
 
 @workflow.command()
 @click.argument("workflow_id", metavar="ID")
-@click.option("--reason", default="", help="Why; it is kept with the workflow.")
+@click.option("--reason", default="", help="Reason, which is kept with the workflow.")
 @session.connected
 async def cancel(client: "Client", workflow_id: str, reason: str) -> None:
     """End an unfinished workflow, and stop its running action."""
@@ -183,7 +192,7 @@ async def events(client: "Client", workflow_id: str, output_format: output.Forma
 
 @workflow.command()
 @click.argument("workflow_id", metavar="ID")
-@click.option("-f", "--follow", is_flag=True, help="Go on until the workflow is finished.")
+@click.option("-f", "--follow", is_flag=True, help="Print new lines until the workflow is finished.")
 @click.option("--no-prefix", is_flag=True, help="Print the output alone, without the action before each line.")
 @option.raw
 @option.stream_format
@@ -211,7 +220,9 @@ async def logs(
 
 @workflow.command()
 @click.argument("workflow_id", metavar="ID")
-@click.option("--version", type=click.IntRange(min=0), default=0, metavar="N", help="Version; 0 is the latest.")
+@click.option(
+    "--version", type=click.IntRange(min=0), default=0, metavar="N", help="Version to print; 0 is the latest."
+)
 @click.option("--metadata", "only_metadata", is_flag=True, help="Print the metadata of the document.")
 @click.option("--latest-version", "only_version", is_flag=True, help="Print the number of the latest version.")
 @option.object_format

@@ -1,7 +1,7 @@
-"""Following one workflow until it is finished: a tree on a terminal, lines elsewhere, and its outcome as exit code.
+"""Follows one workflow until it is finished: as a tree on a terminal, as lines elsewhere. The exit code is its outcome.
 
-A watch that is live comes before the list, so nothing falls between them. A lost connection is waited for, however long
-it takes. The output is only read where a terminal shows it.
+The watch is live before the resources are listed, so no change is missed between them. After a lost connection the
+command waits until it is back, however long that takes. The output is read only if a terminal shows it.
 """
 
 import signal
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
     _View = view.View[workflow_tree.Resource]
 
-# How often a workflow that has not begun is asked which other one it waits for: no event of its own would tell.
+# How often the server is asked which other workflow this one waits for, before it has begun: no event tells that.
 _HOLD_SECONDS = 2.0
-# How long the last output lines of a workflow that has failed may take to come after its end.
+# How long to wait, after the end of a failed workflow, for its last output lines.
 _LAST_LINES_SECONDS = 5.0
 
 
 async def watch(client: "Client", workflow_id: str) -> None:
-    """Follow a workflow on standard output; raises as `_judge` says. The end of its reader ends it well."""
+    """Follow a workflow on standard output; raises what `_judge` raises. Ends with success if the reader is gone."""
     tree = workflow_tree.Tree(workflow_id)
-    # What is wrong with the id or the server is told at once; from then on a lost connection is waited for.
+    # A wrong id, or a server that does not answer, is told at once. After this call, a lost connection is waited for.
     await client.workflows.get(workflow_id)
     stopped = await session.until_stopped(_follow(client, tree, sys.stdout))
     if stopped is not signal.SIGPIPE:
@@ -43,12 +43,12 @@ async def watch(client: "Client", workflow_id: str) -> None:
 
 
 async def wait(client: "Client", workflow_id: str) -> None:
-    """Follow a workflow on standard error, which leaves standard output to results; raises as `_judge` says."""
+    """Follow a workflow on standard error, to keep standard output for results; raises what `_judge` raises."""
     tree = workflow_tree.Tree(workflow_id)
     try:
         stopped = await session.until_stopped(_follow(client, tree, sys.stderr), ends_with_reader=False)
     except BrokenPipeError:
-        # That nobody listens is no success: who asked for the outcome may still look at the exit code.
+        # Nobody reads the output, but the caller may still look at the exit code, and the outcome is unknown.
         raise Exit(1) from None
     if stopped is not None and not tree.is_over:
         output.note(f"Stopped waiting; the workflow goes on, and tinkwell workflow watch {workflow_id} shows it.")
@@ -56,11 +56,11 @@ async def wait(client: "Client", workflow_id: str) -> None:
 
 
 def _judge(tree: workflow_tree.Tree, stopped: signal.Signals | None) -> None:
-    """Return for a workflow that succeeded; raises `Failure` for any other end, `Exit` where the signal came first."""
+    """Return if the workflow succeeded. Raises `Failure` for any other end, `Exit` if a signal came before the end."""
     if tree.has_succeeded:
         return
     if not tree.is_over:
-        assert stopped is not None  # following ends by nothing else
+        assert stopped is not None  # only a signal ends the following before the workflow ends
         raise Exit(128 + stopped)
     raise failure.Failure(output.clean(tree.outcome()))
 
@@ -83,7 +83,7 @@ async def _read(
     shown: "_View",
     display: "Display | None" = None,
 ) -> None:
-    """Show what happens to the workflow until it is over, with its output where there is a display."""
+    """Show all changes of the workflow until it is over, and on a display also its output."""
     import asyncio  # it costs start-up time, see main
 
     try:
@@ -104,12 +104,12 @@ async def _read(
 async def _read_events(
     client: "Client", tree: workflow_tree.Tree, clock: server_clock.ServerClock, shown: "_View"
 ) -> None:
-    """Take what happens to the workflow until it is over."""
+    """Take and show the changes of the workflow until it is over."""
     from tinkwell.client import Event
     from tinkwell.client.watch import reflector  # gRPC costs start-up time, see main
 
     async def list_all() -> "AsyncIterator[tuple[Workflow, tuple[Action, ...], WorkflowContext]]":
-        # In this order: where the workflow is over, so are all of its actions.
+        # The workflow is read first: if it is over by then, all actions read after it are over, too.
         workflow = await client.workflows.get(tree.workflow_id)
         actions = await client.workflows.actions(tree.workflow_id)
         clock.is_at_least(workflow_tree.moment_of_answer(workflow, actions))
@@ -141,7 +141,7 @@ async def _read_events(
 async def _read_hold(
     client: "Client", tree: workflow_tree.Tree, clock: server_clock.ServerClock, shown: "_View"
 ) -> None:
-    """Ask from time to time which other workflow keeps this one waiting, until it has begun."""
+    """Ask from time to time which other workflow this one waits for, until it has begun."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.client import errors  # gRPC costs start-up time, see main
@@ -151,22 +151,22 @@ async def _read_hold(
         try:
             context = await client.workflows.context(tree.workflow_id)
         except errors.Error:
-            continue  # whatever it is, the watch tells it too, or ends by it
+            continue  # the watch meets the same error, and tells it or ends with it
         if (waiting := tree.hold(context)) is not None:
             shown.show(waiting, clock.now())
 
 
 async def _read_output(client: "Client", tree: workflow_tree.Tree, display: "Display") -> None:
-    """Take the output of the workflow until it is over; where the server refuses it, the tree goes on without."""
+    """Show the output of the workflow until it is over. If the server refuses it, the tree is shown without output."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     try:
-        # That the connection is lost, the watch tells.
+        # The watch tells of a lost connection.
         async for line in lines(client, tree.workflow_id, follow=True, on_lost=lambda: None):
             tree.add(line)
             display.change()
     except errors.NotFound:
-        return  # it was deleted, which the watch tells
+        return  # the workflow was deleted, and the watch tells that
     except errors.Error as error:
         display.note(f"The output cannot be shown: {error.message}")
 
@@ -174,7 +174,7 @@ async def _read_output(client: "Client", tree: workflow_tree.Tree, display: "Dis
 def lines(
     client: "Client", workflow_id: str, *, follow: bool, on_lost: "Callable[[], None]" = log_line.say_lost
 ) -> "AsyncIterator[LogLine]":
-    """Iterate over a workflow's output; a followed stream goes on after a lost connection, each line once."""
+    """Iterate over a workflow's output. With `follow`, a lost connection is resumed, and each line comes once."""
     return log_line.lines(
         lambda: client.workflows.logs(workflow_id, follow=follow),
         printer=lambda line: line.action_id,

@@ -1,10 +1,11 @@
-"""What becomes of a workflow as plain lines, one for each change: for pipes, files and terminals that can only add.
+"""Shows a workflow as plain lines, one for each change: for pipes, files and terminals that cannot draw a tree.
 
     TIME  WORKFLOW  STATE  ID           template  done/all  seconds  cause
     TIME  ACTION    STATE  task/action  attempt N  seconds  exit N  what it waits for  message
 
-Columns are divided by two blanks, the first four are always there, and TIME is when it happened by the server's clock.
-Nothing depends on when it is read, but for the other workflow that one waits for, of which there are no events.
+Two blanks stand between columns, the first four columns are always there, and TIME is the time of the change by the
+server's clock. The lines are the same whenever the events are read. The only exception is the name of another workflow
+that this one waits for, because no event tells it.
 """
 
 from collections.abc import Iterator
@@ -25,14 +26,14 @@ _STATE_WIDTH = max(map(len, State))
 
 
 class Lines:
-    """Puts changes of a tree into lines, and never says of a resource what was said of it last."""
+    """Makes lines of the changes of a tree. A resource never gets the same line twice in succession."""
 
     def __init__(self, tree: workflow_tree.Tree) -> None:
         self._tree = tree
         self._said: dict[str, str] = {}
 
     def of(self, changed: "workflow_tree.Resource", at: "datetime | None") -> Iterator[str]:
-        """Give the lines for a resource that the tree has just taken: none, one, or two at a handover."""
+        """Return the lines for a resource that the tree has just taken: none, one, or two if another worker is next."""
         from tinkwell import client as client_library  # gRPC costs start-up time, see main
 
         if isinstance(changed, client_library.Workflow):
@@ -40,11 +41,11 @@ class Lines:
             return
         current = self._tree.current
         is_current = current is not None and current.id == changed.id
-        # Of the actions whose turn is not yet, there is nothing to say that the first one's line does not.
+        # The actions after the current one wait for it, which its own line already tells.
         if changed.state is not State.PENDING or is_current:
             yield from self._once(changed.id, self._action(changed), at)
         if changed.state is State.SUCCEEDED and current is not None and current.worker_id != changed.worker_id:
-            # Here a workflow stands still where the other worker is not there.
+            # The workflow stands still here if the other worker does not run, so the user is told whom it waits for.
             yield from self._once(current.id, self._action(current), at)
 
     def _once(self, id_: str, text: str, at: "datetime | None") -> Iterator[str]:
@@ -57,7 +58,7 @@ class Lines:
             attempt.ordinal(action),
             _seconds(action) if action.state.is_final else "",
             f"exit {action.exit_code}" if action.state is not State.RUNNING and action.exit_code is not None else "",
-            # As of its last change, which is the line's TIME.
+            # The line says what was true at its TIME, the action's last change.
             self._tree.wait(action, action.updated_at),
             action.message,
         ]

@@ -1,4 +1,4 @@
-"""A workflow's tree as nodes of text, for a moment.
+"""Describes the tree of a workflow at one moment, as nodes of text.
 
 template ID  RUNNING  1 of 3 done (33%)  14s
 ├── install  worker ID
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def outline(tree: workflow_tree.Tree, now: datetime, *, note: str = "") -> Node:
-    """Give the whole tree at a moment by the server's clock; a note stands below it."""
+    """Return the whole tree at a moment by the server's clock, with the note below it."""
     notes = (Node(output.clean(note)),) if note else ()
     if tree.workflow is None:
         return Node(f"workflow {output.clean(tree.workflow_id)}", children=notes)
@@ -62,7 +62,7 @@ def _task(tree: workflow_tree.Tree, name: str, actions: "list[Action]", now: dat
 
 def _action(tree: workflow_tree.Tree, action: "Action", now: datetime) -> Node:
     has_focus = tree.focus is not None and tree.focus.id == action.id
-    # Of an action that waits for another attempt, the last one is told.
+    # For an action that waits for another attempt, the number of the last attempt is shown.
     is_repeated = action.attempt > 1 or (action.attempt > 0 and action.state is State.PENDING)
     code = f"exit {action.exit_code}" if action.exit_code is not None else ""
     details = clean(
@@ -77,7 +77,7 @@ def _action(tree: workflow_tree.Tree, action: "Action", now: datetime) -> Node:
 
 
 def _time(resource: "Workflow | Action", state: State, *, limit: int, now: datetime) -> str:
-    """Say how long it took, or has been running so far."""
+    """Say how long a workflow or an action took, or has been running so far."""
     if state.is_final:
         taken = workflow_tree.seconds_taken(resource)
         return "" if taken is None else f"{taken:.1f}s" if taken < 60 else duration.show(taken)
@@ -88,7 +88,7 @@ def _time(resource: "Workflow | Action", state: State, *, limit: int, now: datet
 
 
 def _wait(tree: workflow_tree.Tree, action: "Action", now: datetime) -> str:
-    """Say what an action waits for, and for how long where it is its turn."""
+    """Say what an action waits for; for the current action, also how long it has waited."""
     reason = tree.wait(action, now)
     if not reason or tree.current is not action or tree.workflow is None or attempt.pause(action, now):
         return reason

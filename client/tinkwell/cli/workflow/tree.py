@@ -27,9 +27,9 @@ TAIL_LINES = 5
 class Tree:
     """A workflow, its actions, and the last output lines of each one's latest attempt.
 
-    `actions` are in their order. `current` is the one whose turn it is, None when the workflow is over. `focus` is the
-    one to look at: that one, or the one during which the workflow ended without success. They are worked out once after
-    each change, since a picture asks for them again and again.
+    `actions` are in their order. `current` is the action whose turn it is, None when the workflow is over. `focus` is
+    the action that matters most: the current one, or the one during which the workflow ended without success. They are
+    computed once after each change, because each picture reads them many times.
     """
 
     def __init__(self, workflow_id: str) -> None:
@@ -45,7 +45,7 @@ class Tree:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will happen any more."""
+        """Whether the workflow is finished or deleted."""
         return self.is_deleted or (self.workflow is not None and self.workflow.state.is_final)
 
     @property
@@ -54,7 +54,7 @@ class Tree:
         return self.workflow is not None and self.workflow.state is State.SUCCEEDED
 
     def replace(self, workflow: "Workflow", actions: "Iterable[Action]") -> "list[Resource]":
-        """Take a complete new list; returns the differences, the workflow last if it is over and first if not."""
+        """Take a complete list. Returns what differs; the workflow is the last of it if it is over, else the first."""
         actions = sorted(actions, key=lambda action: action.index)
         changed: list[Resource] = [action for action in actions if self._actions.get(action.id) != action]
         if self.workflow != workflow:
@@ -77,7 +77,7 @@ class Tree:
         return changed
 
     def hold(self, context: "WorkflowContext") -> "Action | None":
-        """Take which other workflow keeps this one waiting; gives the action that waits, where that has changed."""
+        """Take which other workflow this one waits for. Returns the waiting action if that has changed, else None."""
         holder = (context.waits_for_workflow, context.waits_for_worker)
         if self._holder == holder:
             return None
@@ -93,12 +93,12 @@ class Tree:
             tail.add(line)
 
     def tail(self, action: "Action") -> list[str]:
-        """Give the last output lines of the action's current attempt."""
+        """Return the last output lines of the action's current attempt."""
         attempt, tail = self._tails.get(action.id, (0, None))
         return tail.texts() if tail is not None and attempt == action.attempt else []
 
     def wait(self, action: "Action", at: "datetime | None") -> str:
-        """Say what an action waits for at a moment; empty where it does not wait."""
+        """Say what an action waits for at a moment; empty if it does not wait."""
         current = self.current
         if current is None or action.state is not State.PENDING:
             return ""
@@ -116,7 +116,7 @@ class Tree:
         return f"not started, waits for worker {action.worker_id}"
 
     def moment(self, resource: "Resource") -> "datetime | None":
-        """Give the time of the last change of a resource that came without an event."""
+        """Return the time of the last change of a resource that came without an event."""
         ended_at = resource.finished_at if resource.state.is_final else None
         created_at = self.workflow.created_at if self.workflow else None
         return ended_at or resource.updated_at or resource.started_at or created_at
@@ -154,7 +154,7 @@ class Tree:
     def _apply_action(self, event: "Event") -> "Action | None":
         known = self._actions.get(event.resource_id)
         if event.event_type is EventType.DELETED:
-            # The whole workflow goes, and its own event ends the following.
+            # The whole workflow is deleted, and the event of the workflow ends the following.
             return None
         if known is not None and event.version <= known.version:
             return None
@@ -164,7 +164,7 @@ class Tree:
         return changed
 
     def _reason(self, workflow: "Workflow") -> str:
-        """Put the cause into words; one of a kind that only a newer server knows is given as it came."""
+        """Put the cause into words. A cause of an unknown kind, from a newer server, is shown as it came."""
         cause = workflow.cause or {}
         action = f"action {cause.get('task_name', '')}/{cause['action_name']}" if cause.get("action_name") else ""
         message = f": {cause['message']}" if cause.get("message") else ""
@@ -173,10 +173,10 @@ class Tree:
                 code = f" with exit code {cause['exit_code']}" if cause.get("exit_code") is not None else ""
                 return f"{action} failed{code}{message}"
             case Reason.ACTION_TIMEOUT if action:
-                return f"{action} ran longer than it may{message}"
+                return f"{action} ran longer than its timeout{message}"
             case Reason.GLOBAL_TIMEOUT:
                 where = f", during {action}" if action else ""
-                return f"it ran longer than the {workflow.global_timeout_seconds} s that it may{where}{message}"
+                return f"it ran longer than its timeout of {workflow.global_timeout_seconds} s{where}{message}"
             case Reason.CANCELLED:
                 where = f" during {action}" if action else ""
                 return f"it was cancelled{where}{message}"
@@ -200,14 +200,14 @@ def title(action: "Action") -> str:
 
 
 def seconds_taken(resource: "Workflow | Action") -> float | None:
-    """Give how long a workflow, or the last attempt at an action, took; None where it has not ended."""
+    """Return how long a workflow, or the last attempt at an action, took; None if it has not ended."""
     if resource.started_at is None or resource.finished_at is None:
         return None
     return max((resource.finished_at - resource.started_at).total_seconds(), 0.0)
 
 
 def moment_of_answer(workflow: "Workflow", actions: "Iterable[Action]") -> "datetime | None":
-    """Give the server's time when it listed these actions, where one of them runs and has a deadline.
+    """Return the server's time when it listed these actions; None unless one of them runs and has a deadline.
 
     A running action's deadline is the end of its own limit or of the workflow's, whichever comes first.
     """

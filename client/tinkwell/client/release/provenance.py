@@ -48,7 +48,7 @@ def verify(archive: Path, keyring: Path) -> Verified:
     text, status = _verified_text(signature, keyring)
     digest = archives.digest(data)
     if not hmac.compare_digest(_digest(signature, text, archive.name), digest):
-        raise errors.ChartInvalid.of(str(archive), f"is not what was signed; its digest is {digest}")
+        raise errors.ChartInvalid.of(str(archive), f"differs from the signed archive; its digest is {digest}")
     return Verified(data, status["GOODSIG"].partition(" ")[2], status["VALIDSIG"].partition(" ")[0])
 
 
@@ -97,7 +97,7 @@ def _digest(signature: Path, text: str, archive: str) -> str:
     try:
         documents = [yaml_node.value_of(node) for node in yaml_node.documents(text)]
     except position.Malformed as error:
-        raise errors.ChartInvalid.of(str(signature), f"what is signed is no YAML: {error.description}") from error
+        raise errors.ChartInvalid.of(str(signature), f"the signed text is not YAML: {error.description}") from error
     last = documents[-1] if documents else None
     files = last.get("files") if isinstance(last, dict) else None
     digest = files.get(archive) if isinstance(files, dict) else None

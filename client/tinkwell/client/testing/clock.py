@@ -1,4 +1,4 @@
-"""The time of the fake server."""
+"""The clock of the fake server."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ class Clock:
 
     def __init__(self, *, source: Callable[[], float] = time.monotonic) -> None:
         self._source = source
-        # The times of the clock and the source at the last change, and the speed since then.
+        # At the last change: the times of the clock and the source. Since then: the speed of the clock.
         self._shown = datetime.now(UTC)
         self._since = source()
         self._speed = 1.0
@@ -24,7 +24,7 @@ class Clock:
         self._shown += timedelta(seconds=seconds)
 
     def run(self, speed: float) -> None:
-        """Let `speed` seconds of the server pass in one, so that no test waits long for a deadline or a delay."""
+        """Let `speed` seconds of the server pass in one second, so that tests do not wait long for deadlines."""
         self._shown, self._since = self.now(), self._source()
         self._speed = speed
 
@@ -35,5 +35,5 @@ class Clock:
         return (began_at - self.now()).total_seconds() + limit_seconds
 
     def told(self, seconds: float | None) -> float | None:
-        """The seconds that a client waits until `seconds` of the server have passed."""
+        """The real seconds that a client waits until `seconds` of the server have passed; None for None."""
         return None if seconds is None else seconds / self._speed

@@ -1,4 +1,4 @@
-"""From the objects of `model` to the generated messages: the server's direction."""
+"""Turns the objects of the client's models into generated messages, as a server sends them."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The interceptor of all calls to the fake server: records them, checks the token, adds faults, translates errors."""
+"""The interceptor of all calls to the fake server: it records them, checks tokens, adds faults, translates errors."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ _KEPT_CALLS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCall:
-    """A call that reached the server; a streaming call is recorded with None first, and then with each message."""
+    """A call that reached the server. A streaming call is recorded first with None, then with each message."""
 
     method: str
     metadata: dict[str, str | bytes]
@@ -33,9 +33,9 @@ class Gate(aio.ServerInterceptor):
     `around` lets a test answer calls: it gets each call, and a function that answers the call as usual.
 
         async def lose_reports(call: ReceivedCall, answer: Callable[[], Awaitable[Any]]) -> Any:
-            response = await answer()                       # it is done,
+            response = await answer()                       # the report is stored,
             if call.method == "ReportActionStatus":
-                raise errors.Unavailable("the line is cut")   # but nobody hears of it
+                raise errors.Unavailable("the line is cut")   # but its sender gets an error
             return response
 
     It may wait, raise an error of `tinkwell.core.errors`, or answer by itself. Several reports in one call also pass

@@ -30,7 +30,7 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
     async def PushMany(
         self, request_iterator: AsyncIterator[pb.PushManyRequest], context: Any
     ) -> AsyncIterator[pb.PushManyResponse]:
-        """Answer each request; after a machine that is refused, only when the client has stopped sending."""
+        """Answer each request. The refusal of a machine is sent only after the client has stopped sending."""
         await context.send_initial_metadata(((push.READY_KEY, "1"),))
         done = pb.PushManyResponse()
         failure: errors.TinkwellError | None = None
@@ -39,8 +39,10 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
                 continue
             try:
                 for machine in request.machines:
+                    # Errors name a machine by its place in the whole stream.
                     pushed = self._push(machine, f"machines[{done.stored}].")
                     done.stored += 1
+                    # A push that changes nothing has no revision.
                     done.changed += bool(pushed.revision)
                     done.revision = pushed.revision or done.revision
             except errors.TinkwellError as error:
@@ -51,21 +53,21 @@ class HardwareServicer(hardware_service_pb2_grpc.HardwareServiceServicer):
 
     def _push(self, request: pb.PushRequest, path: str) -> pb.PushResponse:
         machine = message.hardware(request.data)
-        name = f"{path.removesuffix('.')}: " if path else ""
+        prefix = f"{path.removesuffix('.')}: " if path else ""
         try:
             uuid.UUID(machine.id)
         except ValueError as error:
             raise errors.InvalidField.of(f"{path}data.id", "must be a UUID") from error
         old = self._world.resources[ResourceType.HARDWARE].get(machine.id)
         if request.HasField("expected_version") and request.expected_version != (old.version if old else 0):
-            raise errors.LostRace(f"{name}hardware {machine.id} has another version")
-        counted = {"version": old.version, "created_at": old.created_at, "updated_at": old.updated_at} if old else {}
-        if old == dataclasses.replace(machine, **counted):
+            raise errors.LostRace(f"{prefix}hardware {machine.id} has another version")
+        set_here = {"version": old.version, "created_at": old.created_at, "updated_at": old.updated_at} if old else {}
+        if old == dataclasses.replace(machine, **set_here):
             return pb.PushResponse(version=old.version)
         try:
             self._world.check_addresses(machine)
         except errors.AlreadyExists as taken:
-            taken.args = (f"{name}{taken}",)
+            taken.args = (f"{prefix}{taken}",)
             raise
         stored = self._world.put(machine)
         return pb.PushResponse(revision=self._world.log.tail, version=stored.version)

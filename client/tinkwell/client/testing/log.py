@@ -17,7 +17,7 @@ from tinkwell.core.event.kinds import ResourceType
 
 
 class EventLog:
-    """Events by revision, with a history id and an oldest kept revision, as the real log has them."""
+    """Events by revision, with the id of the history and the oldest kept revision, like the real log."""
 
     def __init__(self, *, batch_size: int = 50, bookmark_seconds: float = 1.0, clock: Clock | None = None) -> None:
         self.clock = clock or Clock()
@@ -27,12 +27,12 @@ class EventLog:
         self.events: list[Event] = []
         self._batch_size = batch_size
         self._bookmark_seconds = bookmark_seconds
-        self._connection = 0  # streams that began with an older number end
+        self._connection = 0  # streams that began with a lower number are ended
         self._is_paused = False
         self.changed = asyncio.Event()
 
     def append(self, event: Event) -> Event:
-        """Give an event the next revision, and send it to the streams."""
+        """Give an event the next revision, and send it to all streams."""
         self.tail += 1
         recorded = dataclasses.replace(event, revision=self.tail, created_at=event.created_at or self.clock.now())
         self.events.append(recorded)
@@ -40,18 +40,18 @@ class EventLog:
         return recorded
 
     def skip(self, revisions: int = 1) -> None:
-        """Use revisions up without an event, as a rolled-back transaction does."""
+        """Use up revisions without an event, as a rolled-back transaction does."""
         self.tail += revisions
         self.wake()
 
     def compact(self, oldest_revision: int) -> None:
-        """Forget the events below a revision; streams that still need them end."""
+        """Delete the events below a revision. Streams that still need them end."""
         self.oldest_revision = max(self.oldest_revision, oldest_revision)
         self.events = [event for event in self.events if event.revision >= self.oldest_revision]
         self.wake()
 
     def change_history(self, *, tail: int = 0) -> None:
-        """Begin another history, as a restored database does, whose last revision is `tail`; all streams end."""
+        """Begin another history with the last revision `tail`, as a restored database does. All streams end."""
         self.history_id = str(uuid.uuid4())
         self.events, self.tail, self.oldest_revision = [], tail, tail + 1
         self.drop_connections()
@@ -73,12 +73,12 @@ class EventLog:
     async def follow(
         self, request: pb.WatchRequest, fixed_types: Collection[ResourceType] = ()
     ) -> AsyncIterator[pb.WatchResponse]:
-        """Answer a watch request; raises what ends the stream."""
+        """Answer a watch request. Raises the error that ends the stream."""
         types = {message.RESOURCE_TYPES[kind] for kind in fixed_types or ResourceType}
         connection, position = self._connection, self._start(request)
         yield self._response([], position, created=True)
         while True:
-            # A late reader may need events that were deleted meanwhile.
+            # A slow reader may need events that were deleted meanwhile.
             self._check(connection, position)
             changed = self.changed
             for response in () if self._is_paused else self._batches(request, types, position):
@@ -137,7 +137,7 @@ class EventLog:
         return pb.WatchResponse(events=events, revision=revision, history_id=self.history_id, created=created)
 
     def wake(self) -> None:
-        """Let everyone who waits for `changed` look again."""
+        """Wake all streams that wait for `changed`."""
         self.changed.set()
         self.changed = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The fake server itself."""
+"""The fake server for tests."""
 
 from typing import Any, Self
 
@@ -82,7 +82,7 @@ class FakeServer:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen, after a stop on the same port again."""
+        """Listen; after a stop, on the same port as before."""
         server = aio.server(interceptors=[self.gate], options=_OPTIONS)
         hardware_service_pb2_grpc.add_HardwareServiceServicer_to_server(hardware.HardwareServicer(self.world), server)
         template_service_pb2_grpc.add_TemplateServiceServicer_to_server(template.TemplateServicer(self.world), server)
@@ -111,7 +111,7 @@ class FakeServer:
         self._server = server
 
     async def stop(self) -> None:
-        """Stop, as a server that dies; its resources and events stay for the next start."""
+        """Stop like a server that dies. Resources and events stay for the next start."""
         if self._server is not None:
             server, self._server = self._server, None
             self.log.drop_connections()
@@ -142,11 +142,11 @@ class FakeServer:
         self.log.drop_connections()
 
     def compact(self, oldest_revision: int) -> None:
-        """Forget the events below a revision."""
+        """Delete the events below a revision."""
         self.log.compact(oldest_revision)
 
     def change_history(self, *, tail: int = 0) -> None:
-        """Begin another history, as a restored database does, whose last revision is `tail`."""
+        """Begin another history with the last revision `tail`, as a restored database does."""
         self.log.change_history(tail=tail)
 
     def fail_next(self, error: errors.TinkwellError, *, method: str = "", times: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""What the fake server answers for an error: the code and details that the real one sends."""
+"""Turns errors into the statuses of the fake server, with the codes and details that the real server sends."""
 
 from collections.abc import Mapping
 

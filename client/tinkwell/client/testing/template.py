@@ -1,4 +1,4 @@
-"""The TemplateService of the fake server; YAML is checked by the rules of the core, as the real server does."""
+"""The TemplateService of the fake server. YAML is checked by the core's rules, as in the real server."""
 
 # ruff: noqa: N802  # RPC methods carry their names
 

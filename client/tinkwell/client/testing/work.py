@@ -58,12 +58,12 @@ class WorkServicer(work_service_pb2_grpc.WorkServiceServicer):
         return pb.ReleaseResponse()
 
     def _holds(self) -> list[Hold]:
-        """Get under which leases the operations are held that have not ended."""
+        """Return the holds of all operations that have not ended."""
         unfinished = (operation for operation in self._world.all(Operation) if not operation.state.is_final)
         return [release_row.hold(self._world, operation) for operation in unfinished]
 
     def _ends(self, workflow_id: str, action_id: str) -> bool:
-        """Whether ExpireWorkflow does something about what is lost: what reboots its machine has its timeout alone."""
+        """Whether ExpireWorkflow ends this lost action. An action that reboots its machine ends only by its timeout."""
         workflow = self._world.resources[ResourceType.WORKFLOW].get(workflow_id)
         if workflow is None or workflow.state is not State.RUNNING:
             return True

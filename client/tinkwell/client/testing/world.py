@@ -1,4 +1,4 @@
-"""The resources of the fake server, whose every change is an event."""
+"""The resources of the fake server. Each change of one is an event."""
 
 import dataclasses
 import fnmatch
@@ -39,9 +39,9 @@ _STATE_WORD = {State.RUNNING: "STARTED", State.PENDING: "RETRYING"}
 _STATE_WORD_OF_NODE = {NodeState.INSTALLING: "STARTED", NodeState.REMOVING: "STARTED"}
 _TOLD_OF_RELEASE = (ReleaseState.DEPLOYED, ReleaseState.FAILED, ReleaseState.UNINSTALLED)
 _STATELESS = Hardware | Template | Chart | LifecycleRun | _Unit
-# They are deleted for good, and not by a mark.
+# Resources of these kinds are removed when they are deleted, and not only marked.
 _PARTS = Action | Chart | Operation | Node | Step | LifecycleRun | _Unit
-# What events do not tell.
+# The fields that events do not have.
 _UNTOLD: dict[type, tuple[str, ...]] = {
     Chart: ("metadata", "warnings"),
     Operation: ("options",),
@@ -52,7 +52,7 @@ _UNTOLD: dict[type, tuple[str, ...]] = {
 
 
 class World:
-    """What the fake server keeps. `put` and `remove` are changes as the API makes them; `emit` is a bare event."""
+    """All data of the fake server. `put` and `remove` change resources like the API; `emit` only records an event."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
@@ -66,12 +66,13 @@ class World:
         self.releases = ReleaseBook()
         self.units = UnitBook()
         self.lease_seconds = 30.0
-        self._versions: dict[str, int] = {}  # of deleted resources too: a revived one goes on counting
+        # Also of deleted resources: a resource that is created again continues the count.
+        self._versions: dict[str, int] = {}
 
     def put(self, resource: R, *, actor: str = "test", event_type: EventType | None = None) -> R:
-        """Create or replace a resource, with version and times, which are in what it gives.
+        """Create or replace a resource. Returns it with its new version and times.
 
-        The type of the event follows from what changed, where it is not given.
+        Without `event_type`, the type of the event follows from the change.
         """
         old: R | None = self.resources[shaped.type_of(type(resource))].get(resource.id)
         new = self.keep(resource)
@@ -79,7 +80,7 @@ class World:
         return new
 
     def keep(self, resource: R) -> R:
-        """Do what `put` does, but for the event."""
+        """Do the same as `put`, without an event."""
         known = self.resources[shaped.type_of(type(resource))]
         old: R | None = known.get(resource.id)
         now = self.clock.now()
@@ -101,7 +102,7 @@ class World:
         return self._record(dataclasses.replace(old, **changes), EventType.DELETED, actor)
 
     def forget(self, id_: str) -> None:
-        """Forget a deleted resource altogether, as a DELETE by hand does: a new one begins again at version 1."""
+        """Forget a deleted resource, as a DELETE by hand does. A new one with its id begins again at version 1."""
         self._versions.pop(id_, None)
 
     def emit(
@@ -132,14 +133,14 @@ class World:
         return self.log.append(event)
 
     def find(self, kind: type[R], id_: str) -> R:
-        """Get a resource; raises `NotFound`."""
+        """Return a resource. Raises `NotFound`."""
         found: R | None = self.resources[shaped.type_of(kind)].get(id_)
         if found is None:
             raise errors.NotFound(shaped.type_of(kind), id_)
         return found
 
     def all(self, kind: type[R]) -> list[R]:
-        """Get all resources of a kind, oldest first."""
+        """Return all resources of a kind, oldest first."""
         return list(self.resources[shaped.type_of(kind)].values())
 
     def hardware_with(self, key: str, value: str) -> Hardware:
@@ -150,7 +151,7 @@ class World:
         raise errors.NotFound("HARDWARE", value)
 
     def machine_id(self, worker: str) -> str:
-        """Find the id of the machine that a template's worker is: an id, or one of its addresses."""
+        """Return the id of the machine that a template names as worker, by its id or one of its addresses."""
         for machine in self.all(Hardware):
             if worker.lower() == machine.id or any(
                 _normal(key, worker) in _addresses(machine, key) for key in ("mac", "ip")
@@ -159,7 +160,7 @@ class World:
         return worker
 
     def check_addresses(self, machine: Hardware) -> None:
-        """Raise `AlreadyExists` where another machine has one of these addresses."""
+        """Raise `AlreadyExists` if another machine has one of this machine's addresses."""
         for key in ("mac", "ip"):
             for address in _addresses(machine, key):
                 for other in self.all(Hardware):
@@ -174,16 +175,16 @@ class World:
         raise errors.NotFound("TEMPLATE", id_or_name)
 
     def templates_like(self, pattern: str) -> list[Template]:
-        """Find templates by a pattern of their name; empty means all."""
+        """Return the templates whose names match a pattern; an empty one matches all."""
         wanted = pattern.lower() or "*"
         return [item for item in self.all(Template) if fnmatch.fnmatchcase(item.name.lower(), wanted)]
 
     def actions_of(self, workflow_id: str) -> list[Action]:
-        """Get the actions of a workflow in order."""
+        """Return the actions of a workflow in order."""
         return sorted((a for a in self.all(Action) if a.workflow_id == workflow_id), key=lambda action: action.index)
 
     def holder(self, workflow: Workflow) -> Action | None:
-        """Get an action of another workflow, which runs or has left something, on a machine of this one; or None."""
+        """Return another workflow's action that runs, or has left something, on a machine of this one; None if none."""
         running = {w.id for w in self.all(Workflow) if w.state is State.RUNNING} - {workflow.id}
         machines = {action.worker_id for action in self.actions_of(workflow.id)}
         holders = {machine: (running | self.ledger.busy(machine)) - {workflow.id} for machine in machines}
@@ -254,7 +255,7 @@ def _addresses(machine: Hardware, key: str) -> Iterator[str]:
 
 
 def _normal(key: str, address: str) -> str:
-    """Give an address in the form that a server keeps it in; what is none stays as it is."""
+    """Return an address in the form in which a server keeps it; a text that is no address stays as it is."""
     try:
         return parse.parse_mac(key, address) if key == "mac" else parse.parse_ip(key, address)
     except errors.InvalidField:

@@ -1,1 +1,1 @@
-"""Applications: deployed, configured, related, scaled, refreshed and removed."""
+"""Commands that deploy, configure, relate, scale, refresh and remove applications."""

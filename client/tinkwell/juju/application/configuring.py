@@ -12,7 +12,7 @@ from tinkwell.juju.shell.output import Format
 if TYPE_CHECKING:
     from tinkwell.client import Application, Charm, CharmOption
 
-# Juju's option beside those of the charm; its value is fixed here.
+# An option that Juju has beside those of the charm; its value is fixed here.
 _TRUST = {
     "default": False,
     "description": "Does this application have access to trusted credentials",
@@ -28,7 +28,7 @@ _TRUST = {
 @click.option("--reset", "resets", multiple=True, metavar="OPTION[,OPTION...]", help="Give options their defaults.")
 @click.option("--file", "file", metavar="FILE", help="Options as YAML.")
 async def config(ctx: Context, name: str, given: tuple[str, ...], resets: tuple[str, ...], file: str | None) -> None:
-    """Show the options of an application, or one of them, or set options, all or none."""
+    """Show the options of an application, or one of them, or set options; if one is refused, none is set."""
     keys = [each for each in given if "=" not in each]
     edits: dict[str, Any] = setting.of_file(file, name) if file is not None else {}
     edits |= setting.pairs(each for each in given if "=" in each)

@@ -1,4 +1,4 @@
-"""`deploy` and `refresh`: charms of this machine become applications of a model."""
+"""`deploy` and `refresh`: deploy charms of this machine as applications of a model, and replace them."""
 
 import click
 
@@ -62,13 +62,13 @@ async def refresh(
     resources: tuple[str, ...],
     storages: tuple[str, ...],
 ) -> None:
-    """Give an application another local charm; a unit in error uses it from its next try on."""
+    """Give an application another local charm; a unit in error uses it from its next attempt on."""
     if path is None:
         raise failure.Failure(
             f'application "{name}": Tinkwell does not ask Charmhub for newer charms; give the path of one with --path'
         )
     if storages:
-        raise failure.Failure("--storage is not supported: units that are there get storage with juju attach-storage")
+        raise failure.Failure("--storage is not supported: existing units get storage with juju attach-storage")
     local = option.charm(path, resources)
     found = await ctx.client.applications.get(name, namespace=ctx.namespace)
     edits = setting.mixed(settings, name, "--config")

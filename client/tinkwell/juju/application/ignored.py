@@ -16,7 +16,7 @@ from tinkwell.juju.shell.context import Context
 
 @dataclass(frozen=True, slots=True)
 class _Ignored:
-    """An option; `sentence` says what is done instead, and is empty where nothing need be said."""
+    """An option; `sentence` tells the user what is done instead, and is empty if that need not be told."""
 
     name: str
     sentence: str = ""
@@ -29,14 +29,14 @@ class _Ignored:
 
 
 _OPTIONS = (
-    _Ignored("--attach-storage", "attach it when the unit is there, with juju attach-storage", is_refused=True),
+    _Ignored("--attach-storage", "attach the storage to the existing unit with juju attach-storage", is_refused=True),
     _Ignored("--bind", "Tinkwell has no spaces; all endpoints have the machine's own address", is_refused=True),
     _Ignored("--constraints", "Tinkwell makes no machines; name one that fits with --to", is_refused=True),
     _Ignored("--device", "Tinkwell gives units no devices", is_refused=True),
     _Ignored("--overlay", "Tinkwell deploys no bundles; deploy each charm by itself", is_refused=True),
     _Ignored("--revision", "it is for charms of Charmhub; a local charm is its own revision", is_refused=True),
-    _Ignored("--base", "units run on their machines as these are"),
-    _Ignored("--series", "units run on their machines as these are"),
+    _Ignored("--base", "units use the system of their machines"),
+    _Ignored("--series", "units use the system of their machines"),
     _Ignored("--channel", "it is for charms of Charmhub"),
     _Ignored("--trust", "there are no credentials of a cloud that a charm might be trusted with", is_flag=True),
     # The actions that they would force are allowed anyway, or refused for good reasons.
@@ -45,7 +45,7 @@ _OPTIONS = (
 
 
 def options(work: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """Add the options to a command, which is not given their values."""
+    """Add the options to a command. The command does not get their values."""
 
     @functools.wraps(work)
     async def checked(ctx: Context, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the commands for applications share: charms, machines, storage and resources, as Juju writes them."""
+"""Reads the charms, machines, storage and resources that commands for applications take, as Juju writes them."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from tinkwell.juju.shell.context import Context
 
 DIGEST = "sha256:"
 _SIZE = re.compile(r"[0-9]+(?:\.[0-9]+)?[MGTPEZY](?:i?B)?", re.ASCII)
-# A storage is a folder of the machine, which is what this pool is for Juju.
+# A storage is a folder of the machine. Juju's pool of this name has such storage.
 _POOL = "rootfs"
 
 to = click.option("--to", "places", multiple=True, metavar="MACHINE[,MACHINE...]", help="Machines, for one unit each.")
@@ -29,14 +29,14 @@ destroy_storage = click.option("--destroy-storage", is_flag=True, help="Destroy 
 
 @dataclass(frozen=True, slots=True)
 class LocalCharm:
-    """A charm as the client takes it, and its name, which is empty for one that only the server has."""
+    """A charm as the client takes it, and its name, which is empty for a digest, because only the server knows it."""
 
     given: bytes | str
     name: str = ""
 
 
 def charm(given: str, resources: Iterable[str]) -> LocalCharm:
-    """Read a charm: a folder, a package, or the digest of one that is uploaded. Raises `Failure` for none."""
+    """Read a charm: a folder, a package, or the digest of an uploaded charm. Raises `Failure` if there is none."""
     files = _files(resources)
     if given.startswith(DIGEST):
         if files:
@@ -70,7 +70,7 @@ def _packed(path: Path, files: dict[str, Path]) -> LocalCharm:
 
 
 async def place(ctx: Context, places: Iterable[str]) -> dict[str, Any]:
-    """Give the client's arguments for `--to`; without one, units are on no machine, and any agent serves them."""
+    """Return the client's arguments for `--to`; without it, units are on no machine, and any agent serves them."""
     given = [each for part in places for each in part.split(",") if each]
     if not given or given == [machine.ANYWHERE]:
         return {"anywhere": True}
@@ -80,7 +80,7 @@ async def place(ctx: Context, places: Iterable[str]) -> dict[str, Any]:
 
 
 def counts(storages: Iterable[str]) -> dict[str, int]:
-    """Read how many instances of storages a unit has. A size says nothing here, and there is one pool."""
+    """Return the number of instances of each storage. A size is ignored, and there is only one pool."""
     found = {}
     for each in storages:
         name, _, directive = each.partition("=")
@@ -91,7 +91,7 @@ def counts(storages: Iterable[str]) -> dict[str, int]:
             if part.isdecimal():
                 found[name] = int(part)
             elif part != _POOL and not _SIZE.fullmatch(part):
-                raise failure.Failure(f"storage {name}: there is no pool {part}, since a storage is a folder: {_POOL}")
+                raise failure.Failure(f"storage {name}: there is no pool {part}; the only pool is {_POOL}")
     return found
 
 

@@ -19,7 +19,7 @@ async def add_unit(
     """Add units to an application; without --to they are on no machine."""
     if attach_storage:
         raise failure.Failure(
-            "--attach-storage is not supported: attach it when the unit is there, with juju attach-storage"
+            "--attach-storage is not supported: attach the storage to the existing unit with juju attach-storage"
         )
     where = await option.place(ctx, places)
     await ctx.client.applications.add_units(name, units, namespace=ctx.namespace, **where)

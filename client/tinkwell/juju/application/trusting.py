@@ -1,4 +1,4 @@
-"""`trust`: there is no cloud whose credentials an application might have."""
+"""`trust`: has no effect, because there is no cloud whose credentials an application could get."""
 
 import click
 

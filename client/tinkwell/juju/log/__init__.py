@@ -1,1 +1,1 @@
-"""What units have logged."""
+"""The logs of units."""

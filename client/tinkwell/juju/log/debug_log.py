@@ -1,4 +1,4 @@
-"""`debug-log`: what the units of a model have logged, in the order of time."""
+"""`debug-log`: the log lines of a model's units, in the order of their times."""
 
 import collections
 import fnmatch
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tinkwell.client import UnitLogLine
 
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR")
-# What a script writes is logged as Juju does.
+# The output of scripts is logged at the levels that Juju uses.
 _OUTPUT = {"STDOUT": "DEBUG", "STDERR": "WARNING"}
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -56,7 +56,7 @@ async def debug_log(
 ) -> None:
     """Print the log of the units of a model, oldest first, and end."""
     if tail:
-        raise failure.Usage("--tail: debug-log ends with what there is; `tinkwell unit logs NAME --follow` goes on")
+        raise failure.Usage("--tail: debug-log ends with the last line; `tinkwell unit logs NAME --follow` goes on")
     wanted = _wanted(included, excluded, level or _LEVELS[0])
     found = await _lines(context, limit or lines or 0, wanted, has_all=not (included or excluded or level))
     write = writer(has_date=date, has_milliseconds=has_milliseconds)
@@ -68,13 +68,13 @@ async def debug_log(
 async def _lines(
     context: Context, limit: int, wanted: "Callable[[UnitLogLine], bool]", *, has_all: bool
 ) -> "Iterable[UnitLogLine]":
-    """Read the newest lines that are wanted of all applications, all with a limit of 0, in the order of time."""
+    """Return the newest wanted lines of all applications, all of them for a limit of 0, in the order of time."""
     source = context.client.applications
     found: list[UnitLogLine] = []
     names = [each.name async for each in source.list(context.namespace)]
     for name in names:
         own: collections.deque[UnitLogLine] = collections.deque(maxlen=limit or None)
-        # Where not all are wanted, the server cannot count those that are.
+        # If lines are filtered out here, the server cannot count the wanted ones, so it sends all.
         async for each in source.logs(name, namespace=context.namespace, limit=limit if has_all else 0):
             if wanted(each):
                 own.append(each)
@@ -110,12 +110,12 @@ def _level(line: "UnitLogLine") -> str:
 
 
 def writer(*, has_date: bool, has_milliseconds: bool) -> "Callable[[UnitLogLine], Iterable[str]]":
-    """Make what writes a line as Juju does, in as many lines as its text has."""
+    """Return a function that formats a log line as Juju does, as one line for each line of its text."""
     pattern = f"{'%Y-%m-%d ' if has_date else ''}%H:%M:%S{'.%f' if has_milliseconds else ''}"
 
     def write(line: "UnitLogLine") -> Iterable[str]:
         time = (line.created_at or _EPOCH).astimezone(UTC).strftime(pattern)
-        # Of its six digits three are milliseconds.
+        # The fraction has six digits; the first three are milliseconds.
         time = time[:-3] if has_milliseconds else time
         module = f"unit.{line.unit}.{line.event_name if line.level in _OUTPUT else 'juju-log'}"
         for text in line.text.splitlines() or [""]:

@@ -1,4 +1,4 @@
-"""`model-config`: the settings of a namespace, by the names that Juju has for them."""
+"""`model-config`: the settings of a namespace, under Juju's names."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class _Setting:
 def _seconds(text: str) -> int:
     found = duration.seconds(text)
     if found != int(found):
-        raise ValueError(f"{text!r} is no whole number of seconds")
+        raise ValueError(f"{text!r} is not a whole number of seconds")
     return int(found)
 
 
@@ -45,9 +45,9 @@ _SETTINGS: Mapping[str, _Setting] = {
     "automatically-retry-hooks": _Setting("retrying", _flag, bool, True),
     "update-status-hook-interval": _Setting("update_status_seconds", _seconds, duration.show, 300),
 }
-# What is true of every namespace, and cannot be changed.
+# Settings that have the same value in every namespace, and cannot be changed.
 _FIXED: Mapping[str, Any] = {"agent-version": controller.VERSION, "type": controller.CLOUD}
-# Every line of a unit's log is kept, so what suites ask for by these is there already.
+# Settings that are accepted without effect: every log line of a unit is kept anyway.
 _WITHOUT_EFFECT = ("logging-config",)
 DEFAULTS: Edits = {each.argument: each.default for each in _SETTINGS.values()}
 
@@ -80,7 +80,7 @@ async def model_config(ctx: Context, given: tuple[str, ...], resets: tuple[str, 
 
 
 def check(ctx: Context, given: Mapping[str, str]) -> Edits:
-    """Read settings, as the client takes them; raises `Failure` for one that is not there, or not right."""
+    """Return settings as the client takes them. Raises `Failure` for an unknown setting, and for a wrong value."""
     edits: Edits = {}
     for name, text in given.items():
         if name in _WITHOUT_EFFECT:
@@ -95,7 +95,7 @@ def check(ctx: Context, given: Mapping[str, str]) -> Edits:
 
 
 async def change(ctx: Context, namespace: str, edits: Edits) -> None:
-    """Change settings of a namespace, which is made if it is not there."""
+    """Change the settings of a namespace, which is created if it does not exist."""
     await ctx.client.namespaces.set(namespace, **edits)
 
 

@@ -11,9 +11,9 @@ from tinkwell.juju.model import config
 from tinkwell.juju.shell import command, controller, duration, failure, model_name, removal, setting
 from tinkwell.juju.shell.context import Context
 
-# What no event has told of is seen so late.
+# How often the model is read again if no event tells of a change.
 _LONGEST_SECONDS = 2.0
-# How long what is in a model may take to end by itself, or after it is ended by force.
+# How long the applications of a model may take to end, by themselves or by force.
 _PATIENCE_SECONDS = 1800.0
 _TYPES = (ResourceType.APPLICATION, ResourceType.UNIT)
 
@@ -48,7 +48,7 @@ async def add_model(
     for each in settings:
         found = setting.pairs([each], "--config") if "=" in each else setting.mapping(each)
         edits |= {key: str(value) for key, value in found.items()}
-    # A namespace that was there before keeps nothing of what was set.
+    # A namespace that existed before loses its former settings.
     await config.change(ctx, namespace, config.DEFAULTS | config.check(ctx, edits))
     ctx.note(f"Added '{namespace}' model on {controller.CLOUD} for user '{controller.USER}'")
     if not no_switch:
@@ -130,7 +130,7 @@ async def _destroy(ctx: Context, namespace: str, *, grace_seconds: int | None, k
 
 
 async def _vanished(ctx: Context, namespace: str, *, within_seconds: float) -> None:
-    """Wait until a namespace has no application any more, and say what is waited for; raises `Failure`."""
+    """Wait until a namespace has no applications, and tell the user what it waits for. Raises `Failure`."""
     said = ""
     try:
         async with (
@@ -147,13 +147,13 @@ async def _vanished(ctx: Context, namespace: str, *, within_seconds: float) -> N
                         await anext(events)
     except TimeoutError as error:
         raise failure.Failure(
-            f"timed out waiting for the end of model {namespace}; what is in it goes on ending: "
+            f"timed out waiting for the end of model {namespace}; its applications go on ending: "
             "juju resolved helps units in error, and juju destroy-model --force does not wait for them"
         ) from error
 
 
 async def _waiting(ctx: Context, namespace: str) -> str:
-    """Say what is waited for; empty for nothing. Units in error are named: they may hold it up for ever."""
+    """Describe what the command waits for; empty for nothing. It names units in error: they may block it for ever."""
     found = [each async for each in ctx.client.applications.list(namespace)]
     if not found:
         return ""

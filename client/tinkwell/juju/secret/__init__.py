@@ -1,1 +1,1 @@
-"""Secrets of users, and what is known of all others, as Juju has them."""
+"""Commands for secrets: those of users can be changed, all can be listed."""

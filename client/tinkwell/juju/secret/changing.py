@@ -74,7 +74,7 @@ async def grant_secret(context: Context, identifier: str, applications: str) -> 
 @_secret
 @_applications
 async def revoke_secret(context: Context, identifier: str, applications: str) -> None:
-    """Take back the grant of a user's secret to applications."""
+    """Take from the units of applications the right to read a user's secret."""
     for each in _names(applications):
         await context.client.secrets.revoke(shape.name(identifier), each, namespace=context.namespace)
 

@@ -9,12 +9,15 @@ from tinkwell.core.unit import limit
 from tinkwell.juju.shell import failure
 
 _FILE, _BASE64 = "#file", "#base64"
-# A file of keys and values may have its values as BASE64, and quote them.
+# Values in a file may be in BASE64 and in quotes, so the file may be larger than the secret.
 _MAX_FILE_BYTES = 2 * limit.SECRET_BYTES
 
 
 def read(pairs: Iterable[str], file: str | None) -> dict[str, str]:
-    """Unite what a YAML file holds and KEY=VALUE, KEY#base64=VALUE, KEY#file=PATH over it; raises `Failure`."""
+    """Return the content of a YAML file, overridden by KEY=VALUE, KEY#base64=VALUE and KEY#file=PATH.
+
+    Raises `Failure`.
+    """
     found = _of_file(file) if file is not None else {}
     for each in pairs:
         name, equals, value = each.partition("=")
@@ -28,7 +31,7 @@ def read(pairs: Iterable[str], file: str | None) -> dict[str, str]:
 
 
 def _of_file(file: str) -> dict[str, str]:
-    """Read the keys and values of a YAML file; a value is the text that stands there, as for Juju."""
+    """Read the keys and values of a YAML file. Each value is the text as it is written, as for Juju."""
     from ruamel.yaml.nodes import MappingNode, ScalarNode  # it costs start-up time, see main
 
     from tinkwell.core.value.yaml import node, position
@@ -45,7 +48,7 @@ def _of_file(file: str) -> dict[str, str]:
     for key, value in documents[0].value:
         if not isinstance(key, ScalarNode) or not isinstance(value, ScalarNode):
             raise failure.Failure(f"{file}: line {key.start_mark.line + 1}: a key and its value must be text")
-        # `1e3` and `on` are passwords like others here: what they would mean elsewhere is not asked.
+        # `1e3` and `on` may be passwords, so they are read as texts, not as a number or a boolean.
         found |= _plain(str(key.value), str(value.value))
     return found
 
@@ -57,7 +60,7 @@ def _plain(name: str, value: str) -> dict[str, str]:
     try:
         return {name: base64.b64decode(value, validate=True).decode()}
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise failure.Failure(f"{name}: is not the BASE64 of a text") from error
+        raise failure.Failure(f"{name}: is not a text in BASE64") from error
 
 
 def _text(path: Path, most: int) -> str:

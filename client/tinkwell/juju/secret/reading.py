@@ -50,7 +50,7 @@ async def show_secret(context: Context, identifier: str, reveal: bool, revision:
 
 async def _content(context: Context, secret: "Secret", revision: int | None) -> dict[str, Any]:
     revealed = await context.client.secrets.reveal(secret.name, revision=revision or 0, namespace=context.namespace)
-    # As Juju writes it: the JSON names the field that holds it, the YAML does not.
+    # As Juju writes it: the JSON has a field around the content, the YAML has none.
     return {"Data": revealed.content} if context.format is Format.JSON else dict(revealed.content)
 
 

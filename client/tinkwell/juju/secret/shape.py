@@ -1,4 +1,4 @@
-"""Secrets as Juju writes them."""
+"""Describes secrets as Juju writes them."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -9,23 +9,23 @@ from tinkwell.juju.shell import moment
 if TYPE_CHECKING:
     from tinkwell.client import Secret, SecretGranted, SecretRevision
 
-# What Juju writes for the owner of a user's secret.
+# The owner of a user's secret, as Juju writes it.
 MODEL = "<model>"
 _URI = re.compile(r"secret:(?://[^/\s]+/)?")
 
 
 def name(identifier: str) -> str:
-    """Give the name, or the label, that a URI or a plain name stands for."""
+    """Return the name or the label in a URI, or a plain name unchanged."""
     return _URI.sub("", identifier.strip(), count=1)
 
 
 def uri(secret: "Secret") -> str:
-    """Give the URI that charms and people know a secret by."""
+    """Return the URI by which charms and people name a secret."""
     return f"secret:{secret.name}"
 
 
 def whole(secret: "Secret", *, has_grants: bool = False, has_revisions: bool = False) -> dict[str, Any]:
-    """Give what is known of a secret but its content; what is not there is left out."""
+    """Describe a secret without its content. Empty fields are left out."""
     newest = next((each for each in secret.revisions if each.revision == secret.latest), None)
     found: dict[str, Any] = {
         "revision": secret.latest,
@@ -34,7 +34,7 @@ def whole(secret: "Secret", *, has_grants: bool = False, has_revisions: bool = F
         "rotates": moment.iso(secret.rotates_at),
         "owner": secret.owner or MODEL,
         "description": secret.description,
-        # A label is what its owner calls it; a user's is its name.
+        # Juju shows the label of a user's secret as its name.
         "label" if secret.owner else "name": secret.label,
         "created": moment.iso(secret.created_at),
         "updated": moment.iso(newest.created_at if newest is not None else secret.created_at),
@@ -45,7 +45,7 @@ def whole(secret: "Secret", *, has_grants: bool = False, has_revisions: bool = F
 
 
 def is_owned(secret: "Secret", owner: str) -> bool:
-    """Say whether this is a secret of an owner, which may be written as a tag: unit-web-0, application-web."""
+    """Tell whether a secret belongs to an owner, which may be written as a tag: unit-web-0, application-web."""
     if secret.owner == owner or (not secret.owner and (owner == MODEL or owner.startswith("model-"))):
         return True
     application, _, number = secret.owner.rpartition("/")
@@ -58,7 +58,7 @@ def _revision(revision: "SecretRevision") -> dict[str, Any]:
         "revision": revision.revision,
         "backend": "internal",
         "created": moment.iso(revision.created_at),
-        # A revision is never changed.
+        # A revision never changes, so it was updated when it was created.
         "updated": moment.iso(revision.created_at),
         "expires": moment.iso(revision.expires_at),
     }

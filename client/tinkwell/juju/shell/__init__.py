@@ -1,1 +1,1 @@
-"""What serves all commands: options, connection, output and errors."""
+"""What all commands share: options, connection, output and errors."""

@@ -27,7 +27,7 @@ def command(
     checks_model: bool = True,
     is_interspersed: bool = True,
 ) -> Callable[[Work[P]], click.Command]:
-    """Make a command of an async function, which is given a `Context` and what its options and arguments say.
+    """Make a command from an async function, which gets a `Context` and the values of its options and arguments.
 
     `formats` are those of its result, the default one first; none for a command without `--format`. Without `has_model`
     it has no `--model`. With `checks_model` a model that is not there is refused first: to the server it is an empty
@@ -56,7 +56,7 @@ def command(
 def offline(
     name: str, *, formats: tuple[Format, ...] = (), has_model: bool = False
 ) -> Callable[[Writing[P]], click.Command]:
-    """Make a command of a function, which needs no server; its parameters are those of `command`."""
+    """Make a command from a function that needs no server; the parameters are those of `command`."""
 
     def make(work: Writing[P]) -> click.Command:
         def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -75,7 +75,7 @@ def _command(
     *,
     is_interspersed: bool = True,
 ) -> click.Command:
-    # Decorators of click leave parameters on the function, the last one first.
+    # Decorators of click store the parameters on the function, the last one first.
     own: list[click.Parameter] = list(reversed(getattr(work, "__click_params__", [])))
     taken = {each for param in own for each in param.opts}
     return click.Command(
@@ -101,7 +101,7 @@ async def _connected(
 
 
 def _set_up_logging(*, is_wanted: bool) -> None:
-    """Show what the library logs with --debug; else the user is told of what matters in sentences."""
+    """With --debug, show the log of the library; otherwise users get only the sentences of commands."""
     if is_wanted:
         from tinkwell.core.process_log import setup  # it costs start-up time, see main
 

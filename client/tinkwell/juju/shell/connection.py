@@ -28,7 +28,7 @@ _NO = ("", "0", "false", "no", "off")
 
 
 def open_client(environment: Mapping[str, str]) -> "Client":
-    """Make a client, which connects at its first call; raises `Failure` for a variable that is wrong."""
+    """Return a client, which connects at its first call. Raises `Failure` for a wrong variable."""
     from tinkwell import client as library  # gRPC costs start-up time, see main
 
     token = environment.get("TINKWELL_TOKEN") or None
@@ -68,7 +68,7 @@ def _timeout(environment: Mapping[str, str]) -> float:
 
 
 def _actor() -> str | None:
-    """Name the user for the event log; a name that a header cannot carry is left out."""
+    """Return the user's name for the event log; None if a header cannot carry the name."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""What a command is given: a connected client, the model that is meant, and how its result is written."""
+"""What a command gets: a connected client, the model to work on, and functions that write its result."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """How a command writes. `format` is the one that was asked for, or the command's default."""
+    """Writes the output of a command. `format` is the requested format, or the command's default."""
 
     format: Format = Format.TABULAR
     is_quiet: bool = False
@@ -23,28 +23,28 @@ class Desk:
         output.line(text)
 
     def note(self, text: str) -> None:
-        """Say something beside the result on standard error."""
+        """Write a note, which is not part of the result, to standard error."""
         if not self.is_quiet:
             output.note(text)
 
     def show(self, value: object, tabular: Callable[[], Iterable[str]] | None = None) -> None:
-        """Write a JSON value as it was asked for; for people the lines of `tabular`, where there is one."""
+        """Write a JSON value in the requested format; as a table, write the lines of `tabular` if it is given."""
         output.show(value, self.format, tabular)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context(Desk):
-    """The same for a command that talks to the server. `namespace` is the model that it is about."""
+    """The same for a command that talks to the server. `namespace` is the model to work on."""
 
     client: "Client"
     namespace: str = model_name.DEFAULT
 
     @property
     def model(self) -> str:
-        """The model's name with that of its owner."""
+        """The model's name with its owner's name."""
         return model_name.qualified(self.namespace)
 
     async def check_model(self) -> None:
-        """Raise `NotFound` for a model that is not there; the default one is made when it is needed first."""
+        """Raise `NotFound` if the model does not exist. The default model is created when it is first needed."""
         if self.namespace != model_name.DEFAULT:
             await self.client.namespaces.get(self.namespace)

@@ -12,7 +12,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])", re.ASCII)
 
 
 def seconds(text: str) -> float:
-    """Read a length of time, in seconds; raises `ValueError` with a sentence."""
+    """Read a length of time, in seconds. Raises `ValueError` with a sentence."""
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text!r} is not a duration; write it as 30s, 5m or 1h30m")
     found = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(text))
@@ -22,7 +22,7 @@ def seconds(text: str) -> float:
 
 
 def show(whole: int) -> str:
-    """Write so many seconds as Juju does: 5m0s, 1h0m0s, 10s."""
+    """Write a number of seconds as Juju does: 5m0s, 1h0m0s, 10s."""
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
     if hours:

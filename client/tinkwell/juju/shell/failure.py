@@ -2,7 +2,7 @@
 
 0  done
 1  failed
-2  the command line is wrong, or asks for what is not there
+2  the command line is wrong, or asks for something that is not supported
 """
 
 import click
@@ -24,13 +24,13 @@ class Failure(click.ClickException):
 
 
 class Usage(Failure):
-    """The command line is wrong, or asks for what is not there."""
+    """The command line is wrong, or asks for something that is not supported."""
 
     exit_code = WRONG
 
 
 def show(error: Exception) -> int:
-    """Write what went wrong to standard error, without secrets, and return the exit code."""
+    """Write an error to standard error, without secrets, and return the exit code."""
     for number, line in enumerate(_text(error).splitlines() or [""]):
         shown = terminal.escaped(redaction.redact(line))
         click.echo(shown if number else f"ERROR {shown}", err=True)
@@ -51,12 +51,12 @@ def _text(error: Exception) -> str:
 
 
 def describe(error: Exception) -> str:
-    """Put an error into one sentence, in Juju's words where it has some."""
+    """Put an error into one sentence, in Juju's words if Juju has the same error."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     match error:
         case errors.NotFound() if error.resource_type and error.resource_id:
-            # Names of secrets come with those of their namespaces, which Juju leaves out: a command has one model.
+            # The name of a secret comes with its namespace, which Juju leaves out, because a command has one model.
             name = error.resource_id.partition(" of namespace ")[0]
             return f'{_kind(error.resource_type)} "{name}" not found'
         case errors.Unauthenticated():

@@ -1,4 +1,4 @@
-"""Machines as people call them: `--to` takes hostnames, addresses and ids; what is shown are hostnames."""
+"""Names of machines for people: `--to` takes hostnames, addresses and ids, and output shows hostnames."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ ANYWHERE = "anywhere"
 
 
 async def ids(ctx: Context, places: Iterable[str]) -> list[str]:
-    """Give the ids of machines that are named by id, MAC or IP address, or hostname. Raises `Failure`."""
+    """Return the ids of machines that are named by id, MAC or IP address, or hostname. Raises `Failure`."""
     return [await _id(ctx, each) for each in places]
 
 
 async def found(ctx: Context, machine_ids: Iterable[str]) -> "Mapping[str, Hardware]":
-    """Give machines by their names; those that were deleted meanwhile are left out."""
+    """Return machines by their names, without those that were deleted meanwhile."""
     from tinkwell.client import errors as client_errors  # gRPC costs start-up time, see main
 
     machines: list[Hardware] = []
@@ -33,12 +33,12 @@ async def found(ctx: Context, machine_ids: Iterable[str]) -> "Mapping[str, Hardw
 
 
 def name_of(machine: "Hardware") -> str:
-    """Give the name of a machine: its first hostname, or else its id."""
+    """Return the name of a machine: its first hostname, or else its id."""
     return next(iter(_hostnames(machine)), machine.id)
 
 
 def addresses(machine: "Hardware") -> list[str]:
-    """Give the IP addresses of a machine."""
+    """Return the IP addresses of a machine."""
     interfaces = machine.network.get("interfaces") or []
     return [ip for each in interfaces if (ip := (each.get("dhcp", {}).get("ip") or {}).get("address"))]
 

@@ -1,4 +1,4 @@
-"""The names of models, which are namespaces, as Juju writes them: `[controller:][user/]model`; and the current model.
+"""The current model, and names of models as Juju writes them, `[controller:][user/]model`. A model is a namespace.
 
 `--model` names the current model, else JUJU_MODEL, else the file that `switch` writes; else it is `default`.
 """
@@ -31,7 +31,7 @@ def parse(reference: str) -> str:
 
 
 def check_controller(name: str) -> None:
-    """Refuse another controller than the one that there is."""
+    """Raise `Failure` for a name that is not the only controller's."""
     if name != controller.NAME:
         raise failure.Failure(f"controller {name} not found; the server is the controller {controller.NAME}")
 
@@ -55,14 +55,14 @@ def keep(namespace: str) -> None:
     """Make a namespace the current model."""
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The file is replaced at once, so a command that reads it meanwhile sees the former name or this one.
+    # The file is replaced in one step, so a command that reads it meanwhile sees the former name or the new one.
     written = path.with_name(f"{_FILE}.{os.getpid()}")
     written.write_text(f"{namespace}\n")
     written.replace(path)
 
 
 def forget(namespace: str) -> None:
-    """Make the default the current model again, if this namespace is the current one."""
+    """If this namespace is the current model, make the default one the current model."""
     if "JUJU_MODEL" not in os.environ and current() == namespace:
         _path().unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The options that all commands share, and where their values are kept while a command line is read."""
+"""The options that all commands share, and the object that keeps their values while a command line is read."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from tinkwell.juju.shell.output import Format
 
 @dataclass(slots=True)
 class Chosen:
-    """What the options say."""
+    """The values of the options."""
 
     model: str = ""
     output_format: Format | None = None
@@ -19,7 +19,7 @@ class Chosen:
 
 
 def chosen() -> Chosen:
-    """Give what the command line that is running says."""
+    """Return the values of the options of the running command."""
     context = click.get_current_context()
     assert context is not None  # it would have raised
     return context.ensure_object(Chosen)
@@ -29,8 +29,10 @@ def shared(formats: tuple[Format, ...] = (), *, has_model: bool = False) -> list
     """Build the options of a command; `formats` are those of its output, the default one first."""
     found = [
         _option("--quiet", "-q", is_flag=True, default=None, help="Show no informational output."),
-        _option("--debug", is_flag=True, default=None, help="Show where an error comes from."),
-        # They change what Juju's client writes about itself, of which there is nothing here.
+        _option(
+            "--debug", is_flag=True, default=None, help="Show the traceback of an error, and the log of the client."
+        ),
+        # These change what Juju's client writes about its own work. This command writes nothing of that kind.
         _option("--verbose", "-v", is_flag=True, hidden=True),
         _option("--show-log", is_flag=True, hidden=True),
         _option("--logging-config", hidden=True),

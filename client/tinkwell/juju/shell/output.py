@@ -1,4 +1,4 @@
-"""What commands write: one line of JSON or a YAML document for programs, tables and words for people."""
+"""Writes the output of commands: one line of JSON or a YAML document for programs, tables and words for people."""
 
 import json
 import sys
@@ -19,14 +19,14 @@ class Format(StrEnum):
     JSON = "json"
 
 
-# What `--format` takes; the first is the default.
+# The values of `--format`; the first one is the default.
 TABULAR_FIRST = (Format.TABULAR, Format.YAML, Format.JSON)
 YAML_FIRST = (Format.YAML, Format.JSON)
 SMART_FIRST = (Format.SMART, Format.YAML, Format.JSON)
 
 
 def line(text: str) -> None:
-    """Write a line to standard output; a terminal gets it without what it would obey."""
+    """Write a line to standard output; for a terminal, its control characters are escaped."""
     click.echo(terminal.plain(text) if sys.stdout.isatty() else text, color=True)
 
 
@@ -36,7 +36,7 @@ def note(text: str) -> None:
 
 
 def show(value: object, chosen: Format, tabular: Callable[[], Iterable[str]] | None = None) -> None:
-    """Write a JSON value; for people the lines of `tabular`, where there is one."""
+    """Write a JSON value in a format; as a table, write the lines of `tabular` if it is given."""
     match chosen:
         case Format.JSON:
             line(json.dumps(value, separators=(",", ":")))

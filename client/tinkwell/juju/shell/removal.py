@@ -21,7 +21,7 @@ def confirm(question: str, *, is_sure: bool) -> None:
         return
     try:
         is_sure = click.confirm(f"{question} Continue", err=True)
-    except click.Abort as error:  # the input has ended, as that of programs does
+    except click.Abort as error:  # standard input has ended, as it does for programs
         click.echo(err=True)
         raise failure.Failure("aborted: nobody has answered; --no-prompt does not ask") from error
     if not is_sure:

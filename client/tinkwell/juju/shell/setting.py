@@ -10,7 +10,7 @@ _MAX_BYTES = 1024 * 1024
 
 
 def pairs(given: Iterable[str], option: str = "") -> dict[str, str]:
-    """Read NAME=VALUE of each; the value is read from a file where it is @FILE. Raises `Usage`."""
+    """Read each NAME=VALUE; for @FILE, the value is the text of the file. Raises `Usage`."""
     found = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -22,7 +22,7 @@ def pairs(given: Iterable[str], option: str = "") -> dict[str, str]:
 
 
 def mixed(given: Iterable[str], application: str, option: str) -> dict[str, Any]:
-    """Unite NAME=VALUE and, where there is no `=`, what a YAML file says for an application."""
+    """Merge NAME=VALUE assignments and, for words without `=`, the options in a YAML file for an application."""
     found: dict[str, Any] = {}
     for each in given:
         found |= pairs([each], option) if "=" in each else of_file(each, application)
@@ -37,7 +37,7 @@ def of_file(file: str, application: str) -> dict[str, Any]:
 
 
 def mapping(file: str) -> dict[str, Any]:
-    """Read the one mapping that a YAML file holds, `-` for standard input; raises `Failure` with the place."""
+    """Read the one mapping in a YAML file, `-` for standard input. Raises `Failure` with the place."""
     from tinkwell.core.value.yaml import node, position  # ruamel.yaml costs start-up time, see main
 
     try:

@@ -1,1 +1,1 @@
-"""All that is known of a unit, or of an application."""
+"""Commands that show all data of units, applications and machines."""

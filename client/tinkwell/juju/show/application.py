@@ -1,4 +1,4 @@
-"""`show-application`: all that is known of applications."""
+"""`show-application`: all data of applications."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ _SPACE = "alpha"
 @command.command("show-application", formats=command.YAML_FIRST)
 @click.argument("names", nargs=-1, required=True, metavar="APPLICATION...")
 async def show_application(context: Context, names: tuple[str, ...]) -> None:
-    """Show all that is known of applications."""
+    """Show all data of applications."""
     found = {}
     for name in names:
         application = await context.client.applications.get(name, namespace=context.namespace)
@@ -28,7 +28,7 @@ async def show_application(context: Context, names: tuple[str, ...]) -> None:
 def _whole(application: "Application", charm: "Charm") -> dict[str, Any]:
     return {
         "charm": application.charm_name,
-        # What a charm from a store has as its revision.
+        # For a charm from a store, Juju shows the revision here.
         "charm-digest": application.charm,
         "principal": True,
         "exposed": False,

@@ -1,4 +1,4 @@
-"""`machines` and `show-machine`: the machines that units of a model are on, as `status` has them."""
+"""`machines` and `show-machine`: the machines of a model's units, as `status` shows them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ async def machines(context: Context) -> None:
 @command.command("show-machine", formats=command.YAML_FIRST)
 @click.argument("names", nargs=-1, metavar="[MACHINE...]")
 async def show_machine(context: Context, names: tuple[str, ...]) -> None:
-    """Show machines that units of a model are on; all of them where none is named."""
+    """Show machines that units of a model are on; all of them if none is named."""
     found = await _machines(context)
     if missing := [name for name in names if name not in found]:
         raise failure.Failure(*(f"machine {name} not found" for name in missing))

@@ -1,4 +1,4 @@
-"""`show-unit`: all that is known of units, with what they and others have written into their relations."""
+"""`show-unit`: all data of units, with their relation data and that of the related units."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def show_unit(
     context: Context, names: tuple[str, ...], is_brief: bool, endpoint: str | None, related_unit: str | None
 ) -> None:
-    """Show all that is known of units."""
+    """Show all data of units."""
     found = {}
     for name in names:
         unit = await context.client.applications.unit(name, namespace=context.namespace)
@@ -36,7 +36,7 @@ async def show_unit(
 
 
 def _is_with(relation: dict[str, Any], unit: str | None) -> bool:
-    """Keep of the related units only the one that is wanted; says whether it is there."""
+    """Keep only the wanted one of the related units. Returns whether it is there."""
     if unit is None:
         return True
     units = relation.get("related-units", {})
@@ -65,7 +65,7 @@ async def _whole(context: Context, unit: "Unit", relations: Sequence[dict[str, A
 
 
 async def _charm(context: Context, application: "Application") -> str:
-    """Give the charm of an application as `status` does: its name, and how many of that name came before it."""
+    """Return the charm of an application as `status` shows it: its name, and the number of earlier ones of the name."""
     newest_first = [each.digest async for each in context.client.applications.charms(application.charm_name)]
     revision = newest_first[::-1].index(application.charm) if application.charm in newest_first else 0
     return f"local:{application.charm_name}-{revision}"
@@ -76,7 +76,7 @@ async def _relations(context: Context, unit: "Unit", *, has_units: bool) -> list
     members = [each async for each in source.units(namespace=context.namespace)] if has_units else []
     found = []
     async for each in source.relations(unit.application, namespace=context.namespace):
-        # What is written in it comes with one relation alone.
+        # The data of a relation comes only with a request for this one relation.
         relation = await source.relation(each.number, namespace=context.namespace, with_bags=True)
         found.append(_relation(relation, unit, members))
     return found
@@ -106,7 +106,7 @@ def _relation(relation: "Relation", unit: "Unit", members: "Sequence[Unit]") -> 
 
 
 def _member(unit: "Unit", bags: "dict[str, Bag]") -> dict[str, Any]:
-    """Give what a unit has written. It is in a relation once it was told of it, which its setup ends with."""
+    """Return the relation data of a unit. A unit is in a relation as soon as its setup is over."""
     is_in = unit.life is Life.ALIVE and (unit.phase is Phase.OPERATION or unit.name in bags)
     return {"in-scope": is_in, "data": _data(bags.get(unit.name))}
 

@@ -1,1 +1,1 @@
-"""What `status` shows of a model."""
+"""The command `status`, which shows a model."""

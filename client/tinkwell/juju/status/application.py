@@ -1,4 +1,4 @@
-"""How `status` shows applications."""
+"""Describes applications as `status` shows them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,9 @@ from tinkwell.juju.status.snapshot import Snapshot
 if TYPE_CHECKING:
     from tinkwell.client import Application
 
-# The space of every endpoint where a model has no other one.
+# The space of every endpoint if a model has no other space.
 _SPACE = "alpha"
-# What only a charm says.
+# Statuses that only a charm sets.
 _SAID = ("active", "blocked", "maintenance")
 
 
@@ -42,9 +42,9 @@ def describe(found: "Application", snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _status(found: "Application", shown: dict[str, dict[str, Any]]) -> units.Status:
-    """Say what its leader does, or the most urgent that one of its units does."""
+    """Return the status that the leader has set for the application, or the most urgent status of its units."""
     own = found.status
-    # What is not the leader's own word is one of its units, which are told of here in other words.
+    # If the leader has set no status, the server gives that of a unit. Juju describes units in other words.
     if own is not None and own.name != "error" and (own.message or own.name in _SAID):
         return units.status(own.name, own.message, since=moment.juju(found.updated_at))
     told = [each["workload-status"] for each in shown.values()]
@@ -61,7 +61,7 @@ def _relations(found: "Application", snapshot: Snapshot) -> dict[str, list[dict[
         for end in relation.ends:
             if end.application != found.name:
                 continue
-            # A peer relation has one end, and relates an application with itself.
+            # A peer relation has one end, because it relates an application to itself.
             other = next((each for each in relation.ends if each != end), end)
             told = {"related-application": other.application, "interface": relation.interface, "scope": "global"}
             related.setdefault(end.endpoint, []).append(told)

@@ -1,4 +1,4 @@
-"""`status`: how a model is."""
+"""`status`: shows a model."""
 
 import click
 
@@ -16,7 +16,7 @@ from tinkwell.juju.status import model, snapshot, tabular
 async def status(
     ctx: Context, patterns: tuple[str, ...], with_relations: bool, storage: bool, utc: bool, colour: bool
 ) -> None:
-    """Show how a model is: its applications with their units, machines, relations and storage."""
+    """Show a model: its applications with their units, machines, relations and storage."""
     taken = await snapshot.take(ctx, patterns)
     found = model.describe(ctx.namespace, taken)
     ctx.show(found, lambda: tabular.lines(found, taken, with_relations=with_relations))

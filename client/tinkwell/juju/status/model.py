@@ -1,4 +1,4 @@
-"""How `status` shows a model as a whole, with its machines and storage."""
+"""Describes a whole model as `status` shows it, with its machines and storage."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""All that `status` shows of a model, read from the server at about one moment."""
+"""Reads all data of a model that `status` shows, at about one moment."""
 
 import asyncio
 import fnmatch
@@ -33,12 +33,12 @@ class Snapshot:
     machines: "Mapping[str, Hardware]"
 
     def machine_of(self, machine_id: str) -> str:
-        """Give the name of a machine by its id."""
+        """Return the name of a machine by its id."""
         return next((name for name, each in self.machines.items() if each.id == machine_id), machine_id)
 
 
 async def take(ctx: Context, patterns: Iterable[str]) -> Snapshot:
-    """Read a model, or of its applications and their units those that a pattern fits; raises `NotFound`."""
+    """Read a model, or only its applications and units that match a pattern. Raises `NotFound`."""
     source, namespace = ctx.client.applications, ctx.namespace
     model, applications, units, relations, storages = await asyncio.gather(
         _model(ctx),
@@ -51,7 +51,7 @@ async def take(ctx: Context, patterns: Iterable[str]) -> Snapshot:
     if wanted:
         applications = [each for each in applications if any(fnmatch.fnmatch(each.name, name) for name in wanted)]
     names = {each.name for each in applications}
-    # What was removed by force is there for as long as others may ask for its bags.
+    # A unit that was removed by force stays stored as long as other units may read its bags.
     units = [each for each in units if each.application in names and each.life is not Life.DEAD]
     charms, revisions = await _charms(ctx, applications)
     machines = await machine.found(ctx, (each.machine for each in units if each.machine))

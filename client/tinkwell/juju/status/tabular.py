@@ -1,4 +1,4 @@
-"""What `status` shows people: tables of the model, its applications, units, machines and relations."""
+"""Writes the tables of `status`: the model, its applications, units, machines and relations."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _RELATION = ("Integration provider", "Requirer", "Interface", "Type", "Message")
 
 
 def lines(found: Mapping[str, Any], snapshot: Snapshot, *, with_relations: bool) -> Iterable[str]:
-    """Give the lines of a status, which `found` describes as JSON."""
+    """Return the lines of a status, which `found` describes as JSON."""
     model = found["model"]
     yield from output.table(
         ("Model", "Controller", "Cloud/Region", "Version", "Timestamp"),

@@ -1,4 +1,4 @@
-"""How `status` shows units: what their charms say, and what their agents do, in Juju's words."""
+"""Describes units as `status` shows them: the statuses of charms, and what agents do, in Juju's words."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 Status = dict[str, Any]
 
-# What a unit has before its charm says anything.
+# The statuses of a unit whose charm has set none.
 _UNSAID = ("unknown", "waiting")
 
 
 def describe(unit: "Unit", kind: CharmKind, snapshot: Snapshot) -> Status:
-    """Describe a unit as `status` does; `kind` is that of its charm."""
+    """Describe a unit as `status` does; `kind` is the kind of its charm."""
     place = snapshot.machine_of(unit.machine) if unit.machine else ""
     found: Status = {"workload-status": workload(unit, kind, place), "juju-status": agent(unit)}
     if unit.leads:
@@ -32,20 +32,20 @@ def describe(unit: "Unit", kind: CharmKind, snapshot: Snapshot) -> Status:
 
 
 def workload(unit: "Unit", kind: CharmKind, place: str) -> Status:
-    """Describe what the charm of a unit says, or what keeps it from that."""
+    """Describe the status that the charm of a unit has set, or what keeps the unit from its events."""
     name, message = _workload(unit, kind, place)
     return status(name, message, since=moment.juju(unit.updated_at))
 
 
 def agent(unit: "Unit") -> Status:
-    """Describe what the agent of a unit does: it is idle where nothing runs, and nothing is due."""
+    """Describe what the agent of a unit does: it is idle if no event runs and none is due."""
     name, message = _agent(unit)
     found = status(name, message, since=moment.juju(unit.updated_at)) | {"version": controller.VERSION}
     return found | ({"life": unit.life.lower()} if unit.life is not Life.ALIVE else {})
 
 
 def status(name: str, message: str, *, since: str) -> Status:
-    """Build a status, which has no message where that is empty."""
+    """Build a status, which has no member `message` if the message is empty."""
     return {"current": name} | ({"message": message} if message else {}) | ({"since": since} if since else {})
 
 

@@ -1,1 +1,1 @@
-"""Storage of units, as Juju has it."""
+"""Commands for the storage of units."""

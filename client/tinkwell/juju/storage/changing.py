@@ -11,7 +11,7 @@ from tinkwell.juju.shell.context import Context
 if TYPE_CHECKING:
     from tinkwell.client import Storage
 
-# What `storage` of one charm may have at most.
+# The highest number of instances that one directive may give.
 _MOST = 1_000
 _SIZE = re.compile(r"[0-9]+(?:\.[0-9]+)?[MGTPEZY](?:i?B)?", re.ASCII)
 
@@ -47,9 +47,9 @@ async def attach_storage(context: Context, unit: str, storages: tuple[str, ...])
 @click.option("--force", is_flag=True, hidden=True)
 @click.option("--no-wait", "no_wait", is_flag=True, hidden=True)
 async def detach_storage(context: Context, storages: tuple[str, ...], force: bool, no_wait: bool) -> None:
-    """Take instances from their units; they stay on the machine."""
+    """Detach storage instances from their units; they stay on the machine."""
     if force or no_wait:
-        raise failure.Usage("--force: a storage goes with its unit alone by force; see remove-unit --force")
+        raise failure.Usage("--force: storage is removed by force only with its unit; see remove-unit --force")
     _check(storages)
     for each in storages:
         await context.client.applications.detach(each, namespace=context.namespace)
@@ -61,11 +61,11 @@ async def detach_storage(context: Context, storages: tuple[str, ...], force: boo
 @click.option("--force", is_flag=True, hidden=True)
 @click.option("--no-destroy", "keeps", is_flag=True, hidden=True)
 async def remove_storage(context: Context, storages: tuple[str, ...], force: bool, keeps: bool) -> None:
-    """Remove detached instances with all that is kept in them."""
+    """Remove detached instances with their content."""
     if force:
         raise failure.Usage("--force: a storage that a unit has is detached first, by detach-storage")
     if keeps:
-        raise failure.Usage("--no-destroy: a storage that was detached is kept where it is until it is removed")
+        raise failure.Usage("--no-destroy: detached storage is kept on its machine until it is removed")
     _check(storages)
     for each in storages:
         await context.client.applications.remove_storage(each, namespace=context.namespace)
@@ -83,7 +83,7 @@ def _check(storages: tuple[str, ...]) -> None:
 
 
 def _directive(text: str) -> tuple[str, int]:
-    """Read NAME, or NAME=COUNT, of which a size says nothing here; raises `Usage`."""
+    """Read NAME or NAME=COUNT; a size in it is ignored. Raises `Usage`."""
     name, equals, directive = text.partition("=")
     count = 1
     for part in directive.split(",") if equals else ():

@@ -31,7 +31,7 @@ async def storage(context: Context, is_filesystem: bool, is_volume: bool) -> Non
 @command.command("show-storage", formats=command.YAML_FIRST)
 @click.argument("storages", nargs=-1, required=True, metavar="STORAGE...")
 async def show_storage(context: Context, storages: tuple[str, ...]) -> None:
-    """Show all that is known of storage instances such as data/0."""
+    """Show all data of storage instances such as data/0."""
     known = {each.name: each async for each in context.client.applications.storages(namespace=context.namespace)}
     if missing := [name for name in storages if name not in known]:
         raise failure.Failure(*(f'storage "{name}" not found' for name in missing))
@@ -41,7 +41,7 @@ async def show_storage(context: Context, storages: tuple[str, ...]) -> None:
 
 
 async def names(context: Context, storages: "Iterable[Storage]") -> Mapping[str, str]:
-    """Give the names of the machines that storages are on, by their ids."""
+    """Return the names of the machines that storages are on, by the ids of the machines."""
     found = await machine.found(context, [each.machine for each in storages if each.machine])
     return {each.id: name for name, each in found.items()}
 

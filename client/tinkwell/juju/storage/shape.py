@@ -1,4 +1,4 @@
-"""Storage as Juju writes it."""
+"""Describes storage as Juju writes it."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,15 @@ KIND = "filesystem"
 
 
 def combined(storages: "Iterable[Storage]", machines: Mapping[str, str]) -> dict[str, Any]:
-    """Give what `storage` and `status` tell of all instances; `machines` has the names of machines by their ids.
+    """Describe all instances as `storage` and `status` do; `machines` has the names of machines by their ids.
 
-    There are neither filesystems nor volumes of their own: an instance is a folder of its machine.
+    There are no separate filesystems and volumes, because an instance is a folder on its machine.
     """
     return {"storage": {each.name: whole(each, machines) for each in storages}, "filesystems": {}, "volumes": {}}
 
 
 def whole(storage: "Storage", machines: Mapping[str, str]) -> dict[str, Any]:
-    """Give what is known of an instance."""
+    """Describe a storage instance."""
     found: dict[str, Any] = {
         "kind": KIND,
         "life": storage.life.lower(),
@@ -36,7 +36,7 @@ def whole(storage: "Storage", machines: Mapping[str, str]) -> dict[str, Any]:
 
 
 def status(storage: "Storage") -> str:
-    """Give the status of an instance in Juju's words."""
+    """Return the status of an instance in Juju's words."""
     if storage.life is Life.DYING:
         return "detaching"
     if not storage.unit:

@@ -1,1 +1,1 @@
-"""Actions and commands that units are asked to run, as Juju has them."""
+"""Commands for tasks: the actions and commands that units run."""

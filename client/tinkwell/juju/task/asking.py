@@ -1,4 +1,4 @@
-"""Waiting for tasks, and saying what came of them."""
+"""Waits for tasks, and reports those that failed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 async def follow(context: Context, asked: "Sequence[Task]", wait_seconds: float | None) -> "list[Task]":
     """Wait for the ends of tasks, for ever with None.
 
-    Raises `Failure` where not all have ended in time, in words that jubilant looks for; they go on then.
+    Raises `Failure`, in words that jubilant looks for, if not all have ended in time. The tasks go on then.
     """
     loop = asyncio.get_running_loop()
     deadline = None if wait_seconds is None else loop.time() + wait_seconds

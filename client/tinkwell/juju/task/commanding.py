@@ -1,4 +1,4 @@
-"""`exec` and `ssh`: commands in the folder of a unit's charm, and `scp`, which is not there."""
+"""`exec` and `ssh`: run commands in the folder of a unit's charm. `scp` is not supported."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -93,7 +93,7 @@ async def ssh(
 
 
 def _leave_as(context: Context, ended: "Task") -> None:
-    """Write what a command has written, and end as it has."""
+    """Write the output of a command, and end with its exit code."""
     for name, write in (("stdout", context.line), ("stderr", context.note)):
         if text := str(ended.result.get(name, "")).removesuffix("\n"):
             write(text)
@@ -107,7 +107,7 @@ def _leave_as(context: Context, ended: "Task") -> None:
 
 
 async def _ask_all(context: Context, units: Sequence[str], words: Sequence[str]) -> "list[Task]":
-    """Ask units for a command. One that is not there is told of, and nothing else comes of it, as with Juju."""
+    """Request a command on units. A unit that does not exist is only reported, as Juju does."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     asked: list[Task] = []
@@ -118,7 +118,7 @@ async def _ask_all(context: Context, units: Sequence[str], words: Sequence[str])
         except errors.NotFound:
             missing.append(f'unit "{each}" not found')
     if missing and not asked:
-        # Juju ends well here; that nothing is on standard output is what jubilant goes by.
+        # Juju ends with success here. jubilant notices the failure by the empty standard output.
         context.note("\n".join(["the operation failed to schedule any tasks:", *missing]))
     elif missing:
         context.note("\n".join(missing))

@@ -1,4 +1,4 @@
-"""`show-task`, `cancel-task`, `operations` and `actions`: what units were asked for, and what they can be."""
+"""`show-task`, `cancel-task`, `operations` and `actions`: show and cancel tasks, and list the actions of units."""
 
 import heapq
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _ACTION_HEADER = ("Action", "Description")
 @click.option("--watch", is_flag=True, help="Wait for its end as long as that takes.")
 @click.option("--utc", is_flag=True, help="Times are in UTC, which they are in any case.")
 async def show_task(context: Context, task_id: str, wait: float, watch: bool, utc: bool) -> None:
-    """Show a task: what it has told, and what came of it."""
+    """Show a task with its log and its result."""
     found = await context.client.applications.task(task_id)
     if watch or wait:
         (found,) = await asking.follow(context, [found], None if watch else wait)
@@ -33,7 +33,7 @@ async def show_task(context: Context, task_id: str, wait: float, watch: bool, ut
 @command.command("cancel-task", formats=command.YAML_FIRST)
 @click.argument("task_ids", nargs=-1, required=True, metavar="TASK...")
 async def cancel_task(context: Context, task_ids: tuple[str, ...]) -> None:
-    """End tasks: at once those that wait; what runs is ended by its agent."""
+    """Cancel tasks. A waiting task ends at once; a running one is ended by its agent."""
     ended = [await context.client.applications.cancel(each) for each in task_ids]
     context.show({each.id: {**shape.whole(each), "status": _ending(each)} for each in ended})
 
@@ -74,7 +74,7 @@ async def operations(
 @click.argument("application", metavar="APPLICATION")
 @click.option("--schema", is_flag=True, help="Show the schema of the parameters, too, in YAML where nothing is said.")
 async def actions(context: Context, application: str, schema: bool) -> None:
-    """List what the units of an application can be asked to do."""
+    """List the actions of an application's units."""
     found = await context.client.applications.get(application, namespace=context.namespace)
     charm = await context.client.applications.charm(found.charm)
     if schema:

@@ -37,7 +37,7 @@ async def run(
     string_args: bool,
     utc: bool,
 ) -> None:
-    """Run an action on units, such as web/0 or web/leader, and show what came of it."""
+    """Run an action on units, such as web/0 or web/leader, and show its results."""
     units, action, pairs = _split(words)
     given = setting.mapping(params) if params else {}
     _add(given, pairs)
@@ -51,7 +51,7 @@ async def run(
 
 
 def tell(context: Context, tasks: "Sequence[Task]") -> None:
-    """Write what came of tasks: for people the results of one alone, as they are."""
+    """Write the results of tasks. As a table, the results of a single task are written alone."""
     found = {each.unit: shape.whole(each) for each in tasks}
     if context.format is Format.SMART and len(tasks) == 1:
         _tell_one(context, tasks[0])
@@ -60,7 +60,7 @@ def tell(context: Context, tasks: "Sequence[Task]") -> None:
 
 
 def tell_background(context: Context, tasks: "Sequence[Task]") -> None:
-    """Say which tasks were asked for."""
+    """Tell the user which tasks were requested."""
     if context.format is not Format.SMART:
         context.show({each.unit: {"id": each.id} for each in tasks})
         return
@@ -90,14 +90,14 @@ async def _ask(context: Context, unit: str, action: str, parameters: dict[str, A
         raise failure.Failure(f'unit "{unit}" not found (not found)') from error
     except errors.InvalidField as error:
         if any(each.field == "action" for each in error.violations):
-            # The last words are those by which jubilant knows it.
+            # jubilant recognises this error by the last words.
             text = f'action "{action}" not defined for unit "{unit}": {error.violations[0].description} (not found)'
             raise failure.Failure(text) from error
         raise
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], str, Sequence[str]]:
-    """Part the words into units, the action, and its parameters; raises `Usage`."""
+    """Split the words into units, the action, and its parameters. Raises `Usage`."""
     units: list[str] = []
     for place, word in enumerate(words):
         if not is_unit(word):
@@ -109,7 +109,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], str, Sequence[str]]:
 
 
 def is_unit(text: str) -> bool:
-    """Say whether a text names a unit, or whichever of an application leads."""
+    """Tell whether a text names a unit, or the leader of an application."""
     application, _, number = text.rpartition("/")
     try:
         if number == LEADER:
@@ -122,9 +122,9 @@ def is_unit(text: str) -> bool:
 
 
 def _add(given: dict[str, Any], words: Sequence[str]) -> None:
-    """Put KEY=VALUE to the parameters; `a.b=1` is the member b of the object a. The server knows their types."""
+    """Add each KEY=VALUE to the parameters; `a.b=1` sets the member b of a. The server converts the types."""
     for each in words:
-        # A value that begins with @ names no file here, as that of an option does.
+        # A value that begins with @ is a text here. Only in values of options, @ names a file.
         word, equals, value = each.partition("=")
         if not word or not equals:
             raise failure.Usage(f'expected "key=value", got "{each}"')
@@ -133,6 +133,6 @@ def _add(given: dict[str, Any], words: Sequence[str]) -> None:
         for part in above:
             inner = place.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise failure.Usage(f"{word}: {part} has a value of its own already")
+                raise failure.Usage(f"{word}: {part} already has a value that is not an object")
             place = inner
         place[key] = value

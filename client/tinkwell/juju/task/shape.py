@@ -1,4 +1,4 @@
-"""Tasks as Juju writes them."""
+"""Describes tasks as Juju writes them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +13,19 @@ _STATUSES = {
     TaskState.RUNNING: "running",
     TaskState.SUCCEEDED: "completed",
     TaskState.FAILED: "failed",
-    # Juju knows no task that took too long by itself; its message says so.
+    # Juju has no state for a task that took too long; the message of the task says so.
     TaskState.TIMEOUT: "failed",
     TaskState.CANCELLED: "cancelled",
 }
 
 
 def status(task: "Task") -> str:
-    """Give the state of a task in Juju's words."""
+    """Return the state of a task in Juju's words."""
     return _STATUSES[task.state]
 
 
 def whole(task: "Task") -> dict[str, Any]:
-    """Give all that `run` and `show-task` tell of a task; what is not there is left out."""
+    """Describe a task as `run` and `show-task` do. Empty fields are left out."""
     times = {"enqueued": task.created_at, "started": task.started_at, "completed": task.finished_at}
     found: dict[str, Any] = {
         "id": task.id,
@@ -40,16 +40,16 @@ def whole(task: "Task") -> dict[str, Any]:
 
 
 def what(task: "Task") -> str:
-    """Give the name of a task's action, or of what Juju has for commands."""
+    """Return the name of a task's action; for a command, the name that Juju has for commands."""
     return task.name or "juju-exec"
 
 
 def return_code(task: "Task") -> int:
-    """Give what the program of a task has ended with; 0 where that is not known."""
+    """Return the exit code of a task's program; 0 if it is unknown."""
     found = task.result.get("return-code", 0)
     return found if isinstance(found, int) else 0
 
 
 def has_succeeded(task: "Task") -> bool:
-    """Say whether a task has ended, and well."""
+    """Tell whether a task has ended with success."""
     return task.state is TaskState.SUCCEEDED and return_code(task) == 0

@@ -1,4 +1,4 @@
-"""Hooks: commands that an action runs after it has failed or timed out. They do not change the action's state."""
+"""Hooks: commands that run after an action has failed or timed out. They do not change the action's state."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -14,7 +14,7 @@ class Hook(StrEnum):
 
 
 def due(state: State, *, on_failure: Sequence[str], on_timeout: Sequence[str]) -> Hook | None:
-    """Return the hook that runs after this end of an action, None if the action has no command for it."""
+    """Return the hook that runs after an action has ended in this state; None if it has no command for that."""
     match state:
         case State.FAILED:
             return Hook.ON_FAILURE if on_failure else None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tinkwell.core.release.chart.value.user_values import Given
 
 _chart = click.argument("chart", type=click.Path(exists=True, path_type=Path), metavar="CHART")
-_strict = click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on one that is disabled.")
+_strict = click.option("--strict", is_flag=True, help="Refuse a chart in which a part depends on a disabled part.")
 
 
 def _values(command: Callable[..., object]) -> Callable[..., object]:
@@ -47,7 +47,7 @@ def _output(*formats: str) -> Callable[[Callable[..., object]], Callable[..., ob
         default=formats[0],
         show_default=True,
         metavar="|".join(formats),
-        help="How to print it.",
+        help="Format of the output.",
     )
 
 
@@ -144,7 +144,11 @@ def dag(ctx: click.Context, /, chart: Path, given: "Given", strict: bool, output
 @click.command()
 @_chart
 @click.option(
-    "-d", "--destination", type=click.Path(path_type=Path, file_okay=False), default=".", help="Folder of the archive."
+    "-d",
+    "--destination",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    help="Folder to write the archive to.",
 )
 def package(*, chart: Path, destination: Path) -> None:
     """Pack the folder of a chart into an archive NAME-VERSION.tgz, and print its name and its digest.

@@ -25,6 +25,7 @@ from tinkwell.provisioner.release.call.plug import Grant
 from tinkwell.provisioner.release.lifecycle.listener import Lifecycle
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.runtime import port
+from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.room import Room
 
 
@@ -80,3 +81,5 @@ class Host:
     room: Room
     # Who carries core events out, and what is installed beside this program that hears the others.
     lifecycle: Lifecycle
+    # Makes the children that evaluate expressions and check schemas.
+    make_child: Callable[..., Child] = Child

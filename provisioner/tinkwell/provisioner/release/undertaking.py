@@ -93,8 +93,8 @@ class Undertaking:
         self._reporter = reporter
         self._secrets = secrets
         self._group = group
-        self._expressions = Expressions(room=host.room)
-        self._schemas = Schemas(room=host.room)
+        self._expressions = Expressions(room=host.room, make_child=host.make_child)
+        self._schemas = Schemas(room=host.room, make_child=host.make_child)
         self._lifecycle = Lifecycle(
             prepare.occasion_of(work),
             listeners=host.lifecycle.listeners,

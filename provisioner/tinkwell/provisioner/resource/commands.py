@@ -76,7 +76,7 @@ def init(name: str, folder: Path | None) -> None:
     default="text",
     show_default=True,
     metavar="text|json",
-    help="How to print it.",
+    help="Format of the output.",
 )
 @click.pass_context
 def test(

@@ -98,6 +98,7 @@ class Script:
     account: Account | None = None
     stop: asyncio.Event | None = None
     fork: Fork | None = None
+    line_characters: int = _LINE_CHARACTERS
 
     async def run(self, hear: Hear) -> Ending:
         """Run it to its end. Cancelling ends it as the deadline does. Raises `OSError` if it does not start."""
@@ -106,7 +107,10 @@ class Script:
         try:
             await asyncio.to_thread(state_dir.write_file, self.record, process.name)
             async with asyncio.TaskGroup() as group:
-                readers = [group.create_task(read, name=f"output of {self.argv[0]}") for read in process.reads(hear)]
+                readers = [
+                    group.create_task(read, name=f"output of {self.argv[0]}")
+                    for read in process.reads(hear, self.line_characters)
+                ]
                 process.begin()
                 remaining_seconds = max(0.0, until - asyncio.get_running_loop().time())
                 if not (has_ended := await process.has_ended(remaining_seconds, self.stop)):
@@ -190,10 +194,10 @@ class _Process:
         """Whether its exit code cannot be known."""
         return self._started.is_lost.is_set()
 
-    def reads(self, hear: Hear) -> Iterator[Coroutine[None, None, None]]:
+    def reads(self, hear: Hear, line_characters: int) -> Iterator[Coroutine[None, None, None]]:
         """Yield a coroutine for each of its outputs, which reads it to the end."""
         for name, stream in (("STDOUT", self._started.out), ("STDERR", self._started.err)):
-            yield _read(stream, name, hear)
+            yield _read(stream, name, hear, line_characters)
 
     def begin(self) -> None:
         """Let it become the script."""
@@ -269,7 +273,7 @@ def end_former(record: Path) -> None:
     record.unlink()
 
 
-async def _read(pipe: IO[bytes], name: str, hear: Hear) -> None:
+async def _read(pipe: IO[bytes], name: str, hear: Hear, line_characters: int) -> None:
     """Read lines until all writers have closed the pipe; a line that is too long comes in parts."""
     stream, loop = asyncio.StreamReader(), asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
@@ -279,16 +283,16 @@ async def _read(pipe: IO[bytes], name: str, hear: Hear) -> None:
         while chunk := await stream.read(_CHUNK_BYTES):
             *lines, text = (text + decoder.decode(chunk)).split("\n")
             for line in lines:
-                for part in _parts(line):
+                for part in _parts(line, line_characters):
                     await hear(name, part)
-            while len(text) >= _LINE_CHARACTERS:
-                await hear(name, text[:_LINE_CHARACTERS])
-                text = text[_LINE_CHARACTERS:]
+            while len(text) >= line_characters:
+                await hear(name, text[:line_characters])
+                text = text[line_characters:]
         if text:
             await hear(name, text)
     finally:
         transport.close()
 
 
-def _parts(line: str) -> list[str]:
-    return [line[at : at + _LINE_CHARACTERS] for at in range(0, max(len(line), 1), _LINE_CHARACTERS)]
+def _parts(line: str, characters: int) -> list[str]:
+    return [line[at : at + characters] for at in range(0, max(len(line), 1), characters)]

@@ -32,6 +32,7 @@ class Survey:
 
     def __init__(self, here: run_registry.Roster) -> None:
         self._here = here
+        # The workflows of which another living provisioner runs an action, as far as looks have found.
         self._elsewhere = recent_set.RecentSet(MAX_ELSEWHERE)
         self._trusts = False
         # The workflows of the current list that are well, as far as the list has come.

@@ -98,13 +98,13 @@ def server(config: Path | None, **options: object) -> None:
 @click.option(
     "--process-images",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with an image for the process runtime in each folder.",
+    help="Folder of images for the process runtime; each folder in it is an image.",
 )
 @click.option(
     "--pg-bin",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     envvar=binaries.ENVIRONMENT,
-    help="Folder with the programs of PostgreSQL to use instead of the embedded one.",
+    help="Folder with the programs of the PostgreSQL to use in place of the embedded one.",
 )
 def dev(
     *,
@@ -117,7 +117,7 @@ def dev(
 ) -> None:
     """Run everything on this machine: a PostgreSQL of its own, a server, and a provisioner.
 
-    Once it is ready it prints its addresses. Ctrl-C ends all of it; what was stored is there again the next time.
+    Once all is ready, it prints the addresses. Ctrl-C stops all of it; stored data is there again at the next start.
     """
     setup.set_up("info")
     chosen = stack.Options(
@@ -140,28 +140,30 @@ def dev(
 
 @click.group()
 def db() -> None:
-    """Bring the database's schema up to date, and forget old events."""
+    """Upgrade the database's schema, and delete old events."""
 
 
 @db.command()
 @_configured
-@click.option("--server-role", metavar="ROLE", help="Role to give what a server needs that does not own the schema.")
+@click.option(
+    "--server-role", metavar="ROLE", help="Role of servers that do not own the schema, which gets the rights they need."
+)
 def upgrade(config: Path | None, database_url: str | None, server_role: str | None) -> None:
-    """Bring the schema to the newest revision and the functions of this release.
+    """Upgrade the schema to the newest revision, with the functions of this release.
 
-    What a later release has brought further stays as it is, if this release may still run on it.
+    A schema that a later release has upgraded stays as it is, if this release may run on it.
     """
     upgraded = schema.upgrade(_database_url(config, database_url), server_role=server_role)
     state = _run(upgraded, url_from=_source(config, database_url)) or schema.State()
     if schema.is_newer(state, schema.this_release()):
-        click.echo("Nothing was done: a later release has brought the schema further.")
+        click.echo("Nothing was done: a later release has upgraded the schema.")
     click.echo(_told(state))
 
 
 @db.command()
 @_configured
 def current(config: Path | None, database_url: str | None) -> None:
-    """Tell which revision the schema is at, which is the newest, and which functions it has."""
+    """Show the revision of the schema, the newest revision, and the functions that the schema has."""
     reading = schema.current(_database_url(config, database_url))
     state = _run(reading, url_from=_source(config, database_url)) or schema.State()
     click.echo(f"{_told(state)} The newest revision is {schema.this_release().head}.")
@@ -174,9 +176,9 @@ def current(config: Path | None, database_url: str | None) -> None:
 @db.command()
 @_configured
 @click.argument("revision")
-@click.confirmation_option("--yes", prompt="This deletes what the older schema has no place for. Go on?")
+@click.confirmation_option("--yes", prompt="This deletes all data that the older schema has no place for. Go on?")
 def downgrade(config: Path | None, database_url: str | None, revision: str) -> None:
-    """Take the schema back to REVISION; "base" removes everything."""
+    """Downgrade the schema to REVISION; "base" removes everything."""
     _run(schema.downgrade(_database_url(config, database_url), revision), url_from=_source(config, database_url))
     click.echo(f"The schema is at {revision}.")
 
@@ -184,28 +186,31 @@ def downgrade(config: Path | None, database_url: str | None, revision: str) -> N
 @db.command()
 @_configured
 def maintain(config: Path | None, database_url: str | None) -> None:
-    """Forget events that are past their time, and make partitions ready for new ones.
+    """Delete events that are older than the settings say, and create partitions for new events.
 
-    Servers do it by themselves where they own the schema; elsewhere let the owner run it every few minutes.
+    Servers that own the schema do this by themselves. Otherwise let the owner run this command every few minutes.
     """
     chosen = _load(config, database_url=database_url)
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
     if _run(main.maintain(chosen), url_from=_source(config, database_url)) == "watched":
-        raise click.ClickException("nothing was done: another one is at it, or this role does not own the event log")
+        raise click.ClickException(
+            "nothing was done: another process is doing it, or this role does not own the event log"
+        )
 
 
 @click.group()
 def secret() -> None:
-    """Make keys for secrets, seal anew what former keys have sealed, and forget what lost ones have."""
+    """Create keys that seal (encrypt) secrets, seal secrets with another key, and delete those of a lost key."""
 
 
 @secret.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--append", is_flag=True, help="Add a key to a key file, behind those that it has.")
+@click.option("--append", is_flag=True, help="Add the key to an existing key file, behind its other keys.")
 def keygen(file: Path, append: bool) -> None:
     """Write a new key to FILE, which only this account can read.
 
-    Servers find it by TINKWELL_SECRET_KEYS. Keep a copy in a safe place: what a lost key has sealed is lost.
+    Servers use the keys of the file that TINKWELL_SECRET_KEYS names to seal (encrypt) secrets. Keep a copy of it in a
+    safe place: secrets that a lost key has sealed are lost.
     """
     try:
         key = keys.create(file, append=append)
@@ -217,15 +222,15 @@ def keygen(file: Path, append: bool) -> None:
 @secret.command()
 @_configured
 def rekey(config: Path | None, database_url: str | None) -> None:
-    """Seal by the first key of the key file what other keys have sealed.
+    """Seal with the first key of the key file all secrets that other keys have sealed.
 
-    Servers may run meanwhile, if all of them have that key. It may be stopped and begun again.
+    Servers may run meanwhile, if all of them have the first key. The command may be stopped and run again.
     """
     chosen = _load(config, database_url=database_url)
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
     outcome = _run(main.rekey(chosen), url_from=_source(config, database_url))
     if outcome is None:
-        raise click.ClickException("it was stopped before the end; begin it again to go on")
+        raise click.ClickException("it was stopped before the end; run it again to continue")
     click.echo(f"{outcome.sealed:,} values were sealed anew by the key {outcome.key}.")
     if problems := list(_problems(outcome)):
         raise click.ClickException("\n".join(problems))
@@ -234,26 +239,26 @@ def rekey(config: Path | None, database_url: str | None) -> None:
 @secret.command()
 @_configured
 @click.argument("key")
-@click.option("--yes", "is_wanted", is_flag=True, help="Forget it; without this, nothing is changed.")
+@click.option("--yes", "is_wanted", is_flag=True, help="Delete them; without this option, nothing is changed.")
 def forget(config: Path | None, database_url: str | None, key: str, is_wanted: bool) -> None:
-    """Forget the secrets that KEY has sealed, where that key is lost, and say which releases lose them.
+    """Forget a lost KEY: delete the secrets that it has sealed, and say which releases lose them.
 
-    KEY is the key's id, as messages name it. The documents of these releases have null in their place from then on, so
-    that they can be uninstalled, or applied with their values. What is forgotten cannot be brought back.
+    KEY is the key's id, as messages name it. From then on, null is in the place of these secrets, so that the releases
+    can be uninstalled, or applied with their values. Deleted secrets cannot be brought back.
     """
     id_ = _key_id(key)
     chosen = _load(config, database_url=database_url)
     setup.set_up(chosen.log_level, log_format=chosen.log_format)
     losses = _run(main.forget(chosen, id_, is_wanted=is_wanted), url_from=_source(config, database_url))
     if losses is None:
-        raise click.ClickException("it was stopped before the end; begin it again")
+        raise click.ClickException("it was stopped before the end; run it again")
     for loss in losses:
         click.echo(f"{loss.title}: {loss.part} loses {_values(loss.values)} of {', '.join(loss.documents)}")
     count = sum(loss.values for loss in losses)
     if is_wanted:
-        click.echo(f"{_values(count)} of the key {id_.hex()} forgotten.")
+        click.echo(f"{_values(count)} of the key {id_.hex()} deleted.")
     else:
-        click.echo(f"{_values(count)} of the key {id_.hex()} would be forgotten. Nothing was changed; --yes does it.")
+        click.echo(f"{_values(count)} of the key {id_.hex()} would be deleted. Nothing was changed; --yes does it.")
 
 
 def _values(count: int) -> str:
@@ -273,9 +278,9 @@ def _key_id(text: str) -> bytes:
 
 def _problems(outcome: Outcome) -> Iterator[str]:
     for key, count in outcome.unknown.items():
-        yield f"{count:,} values are sealed by the key {key}, which the key file lacks: put it back, and begin again"
+        yield f"{count:,} values are sealed by the key {key}, which the key file lacks: put it back, and run this again"
     for key, count in outcome.left.items():
-        yield f"{count:,} values are still sealed by the key {key}: keep it, and look which servers seal by it"
+        yield f"{count:,} values are still sealed by the key {key}: keep it, and find out which servers seal with it"
     if outcome.broken:
         yield f"{outcome.broken:,} of these do not open: they were changed in the database, or moved there"
 

@@ -92,8 +92,9 @@ class Written(Generic[T]):
 class Database:
     """The pool that requests share. It raises only domain errors."""
 
-    def __init__(self, pool: AsyncEngine) -> None:
+    def __init__(self, pool: AsyncEngine, *, long_read_wait_seconds: float = _LONG_READ_WAIT_SECONDS) -> None:
         self._engine = pool
+        self._long_read_wait_seconds = long_read_wait_seconds
         self._long_reads = asyncio.Semaphore(max(1, self.connections // 2))
         event.listen(pool.sync_engine, "handle_error", _leave_spent_session)
 
@@ -202,7 +203,7 @@ class Database:
     @asynccontextmanager
     async def _long_read(self) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout(_LONG_READ_WAIT_SECONDS):
+            async with asyncio.timeout(self._long_read_wait_seconds):
                 await self._long_reads.acquire()
         except TimeoutError as error:
             raise errors.LimitReached("too many lists are being read; try again") from error

@@ -1,5 +1,6 @@
 """Connections to PostgreSQL: the pool that requests share, and single ones for tasks."""
 
+import functools
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -49,8 +50,11 @@ _PING_SECONDS = 5
 _COMMAND_SECONDS = 35
 
 
-def create(database_url: str, *, pool_size: int) -> AsyncEngine:
-    """Make the pool that requests share. If all connections are in use, a request waits for at most ten seconds."""
+def create(database_url: str, *, pool_size: int, fresh_seconds: float = _FRESH_SECONDS) -> AsyncEngine:
+    """Make the pool that requests share. If all connections are in use, a request waits for at most ten seconds.
+
+    A connection that was idle for `fresh_seconds` is tried before it is used.
+    """
     pool = sessions.create_engine(
         database_url,
         sessions.POOL,
@@ -62,7 +66,7 @@ def create(database_url: str, *, pool_size: int) -> AsyncEngine:
         pool_use_lifo=True,
     )
     event.listen(pool.sync_engine, "checkin", _lay_aside)
-    event.listen(pool.sync_engine, "checkout", _take_up)
+    event.listen(pool.sync_engine, "checkout", functools.partial(_take_up, fresh_seconds))
     event.listen(pool.sync_engine, "checkout", _plan_anew)
     return pool
 
@@ -93,7 +97,7 @@ def _lay_aside(_: object, entry: ConnectionPoolEntry) -> None:
     entry.info[_RESTS_SINCE] = time.monotonic()
 
 
-def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
+def _take_up(fresh_seconds: float, connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
     """Replace a connection that is lost. The pool does that after a `DisconnectionError`.
 
     The pool's own check costs three statements each time. A server that ends, or ends a session, closes the socket, so
@@ -101,7 +105,7 @@ def _take_up(connection: Any, entry: ConnectionPoolEntry, _: PoolProxiedConnecti
     """
     if connection.driver_connection.is_closed():
         raise exc.DisconnectionError("it was closed while it rested")
-    if time.monotonic() - entry.info.get(_RESTS_SINCE, time.monotonic()) < _FRESH_SECONDS:
+    if time.monotonic() - entry.info.get(_RESTS_SINCE, time.monotonic()) < fresh_seconds:
         return
     try:
         connection.run_async(lambda driver: driver.fetchrow(";", timeout=_PING_SECONDS))

@@ -26,7 +26,7 @@ from tinkwell.server.database import engine
 
 T = TypeVar("T")
 
-# The same statement as Alembic's.
+# The statement by which Alembic makes its table, which is needed before that as a lock (`_take_turn`).
 _VERSIONS = "CREATE TABLE alembic_version (version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY)"
 # The errors for a table that another transaction has just created.
 _MADE_BY_OTHERS = (asyncpg.UniqueViolationError, asyncpg.DuplicateTableError)
@@ -96,6 +96,7 @@ def is_newer(state: State, release: Release) -> bool:
     """Return whether a later release has moved the schema to its present state."""
     if state.revision is None:
         return False
+    # A later release may have changed only functions, at a revision that this release knows.
     return not release.knows(state.revision) or is_later(state.release, release.version)
 
 
@@ -150,11 +151,11 @@ async def upgrade(database_url: str, *, server_role: str | None = None, release:
     def step(connection: Connection, settings: config.Config) -> State:
         state = _current(connection)
         if is_newer(state, chosen):
-            _leave(state, chosen, server_role)
+            _refuse_impossible(state, chosen, server_role)
             return state
         command.upgrade(settings, "head")
         repeatable.run(connection, chosen.location)
-        _keep(connection, chosen)
+        _record(connection, chosen)
         if server_role is not None:
             _grant(connection, chosen, server_role)
         return _current(connection)
@@ -171,7 +172,7 @@ async def downgrade(database_url: str, revision: str, *, release: Release | None
     def step(connection: Connection, settings: config.Config) -> None:
         _current(connection)
         command.downgrade(settings, revision)
-        if _is_kept(connection):
+        if _is_recorded(connection):
             connection.execute(sqlalchemy.text("DELETE FROM schema_file"))
             connection.execute(sqlalchemy.text("DELETE FROM schema_release"))
 
@@ -201,7 +202,7 @@ class _NotFirst(Exception):
 def _take_turn(connection: Connection) -> None:
     """Let no other process move the schema until the transaction ends.
 
-    This locks a table, which only its owner may lock, because any role may take an advisory lock.
+    This locks a table, which no role but its owner may lock. An advisory lock could be taken by any role.
     """
     if not connection.execute(sqlalchemy.text("SELECT to_regclass('alembic_version') IS NOT NULL")).scalar_one():
         try:
@@ -218,9 +219,9 @@ def _current(connection: Connection) -> State:
     revision = migration.MigrationContext.configure(connection).get_current_revision()
     if revision is None:
         return State()
-    if not _is_kept(connection):
+    if not _is_recorded(connection):
         raise Refused(
-            "the database was made before the first release, from which nothing leads on, "
+            "the database was made before the first release, and cannot be upgraded, "
             "since nothing has been released: make a new one"
         )
     kept = connection.execute(sqlalchemy.text("SELECT release, oldest_release FROM schema_release")).one_or_none()
@@ -238,12 +239,12 @@ def _refuse_encoding(connection: Connection) -> None:
         )
 
 
-def _leave(state: State, release: Release, server_role: str | None) -> None:
+def _refuse_impossible(state: State, release: Release, server_role: str | None) -> None:
     """Refuse requests that are impossible after a later release has moved the schema further."""
     if text := refusal(state, release):
         raise Refused(text)
     if server_role is not None:
-        raise Refused("a later release has brought the schema further: grant with that release what its servers need")
+        raise Refused("a later release has upgraded the schema: grant with that release what its servers need")
 
 
 def _grant(connection: Connection, release: Release, role: str) -> None:
@@ -253,12 +254,12 @@ def _grant(connection: Connection, release: Release, role: str) -> None:
     grant.run(connection, release.location, role)
 
 
-def _is_kept(connection: Connection) -> bool:
+def _is_recorded(connection: Connection) -> bool:
     """Return whether the schema has the tables that record its state."""
     return bool(connection.execute(sqlalchemy.text("SELECT to_regclass('schema_release') IS NOT NULL")).scalar_one())
 
 
-def _keep(connection: Connection, release: Release) -> None:
+def _record(connection: Connection, release: Release) -> None:
     connection.execute(sqlalchemy.text("DELETE FROM schema_release"))
     connection.execute(
         sqlalchemy.text("INSERT INTO schema_release (release, oldest_release) VALUES (:release, :oldest_release)"),

@@ -37,8 +37,9 @@ class Bundle:
     presented.
     """
 
-    def __init__(self, path: Path, serves: asyncio.Event) -> None:
+    def __init__(self, path: Path, serves: asyncio.Event, *, patience_seconds: float = _PATIENCE_SECONDS) -> None:
         self._path = path
+        self._patience_seconds = patience_seconds
         self._serves = serves
         self._known = _certificates(path)
         # Shared, because threads are few, and other work needs them, too.
@@ -52,7 +53,7 @@ class Bundle:
         """
         status = 200
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with asyncio.timeout(self._patience_seconds):
                 await self._serves.wait()
         except TimeoutError:
             status = 503

@@ -30,9 +30,10 @@ _KERNEL_QUEUE = 1_024
 class _Server(uvicorn.Server):
     """A server that reports when it listens, stops at once, and leaves the process's signals alone."""
 
-    def __init__(self, config: uvicorn.Config, gate: Gate[Connection]) -> None:
+    def __init__(self, config: uvicorn.Config, gate: Gate[Connection], tick_seconds: float) -> None:
         super().__init__(config)
         self._gate = gate
+        self._tick_seconds = tick_seconds
         self.listens = asyncio.Event()
         self._is_told = asyncio.Event()
 
@@ -53,7 +54,7 @@ class _Server(uvicorn.Server):
         while not await self.on_tick(ticks):
             ticks += 1
             with suppress(TimeoutError):
-                async with asyncio.timeout(_TICK_SECONDS):
+                async with asyncio.timeout(self._tick_seconds):
                     await self._is_told.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -87,6 +88,7 @@ class HttpListener:
         port: int,
         bounds: Bounds | None = None,
         proxies: Sequence[caller.Network] = (),
+        tick_seconds: float = _TICK_SECONDS,
     ) -> None:
         self._host = host
         self._port = port
@@ -113,6 +115,7 @@ class HttpListener:
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             ),
             gate,
+            tick_seconds,
         )
 
     @asynccontextmanager

@@ -1,1 +1,1 @@
-"""The event log: read in order, fanned out to watchers, kept for a time."""
+"""The event log: reads events in order, sends them to watchers, and deletes them after a time."""

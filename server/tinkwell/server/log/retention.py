@@ -1,8 +1,9 @@
-"""Keeps the event log's partitions: adds them ahead of writers, and drops those whose events are past their time.
+"""Maintains the event log's partitions: adds new ones before they are needed, and drops those whose events are too old.
 
-Every server looks now and then; the one that gets the lock acts. Each step of a run is complete in itself, so the next
-run goes on where one has failed. None waits for the others: only forgetting frees a disk that is too full for a new
-partition, and a transaction that keeps old events must not keep new partitions from being added.
+Every server looks at the partitions now and then; the one that gets the lock changes them. If a step of a run fails,
+the run goes on with the next step, and the next run tries the failed one again. So a transaction that keeps old events
+does not keep new partitions from being added, and a disk that is too full for a new partition does not keep old ones
+from being dropped.
 """
 
 import asyncio
@@ -23,11 +24,11 @@ logger = logging.getLogger(__name__)
 _FIRST_PAUSE_SECONDS = 2.0
 
 Result = Literal["done", "watched", "failed"]
-"""What a run came to; it has only watched where another one acts at this moment, or where the role may not."""
+"""The result of a run: "watched" if another server has the lock, or this server's role does not own the log."""
 
 
 class Session(Protocol):
-    """One connection's hold on the partitions; see `tinkwell.server.log.store.partition`."""
+    """A session that changes partitions; see `tinkwell.server.log.store.partition`."""
 
     async def may_change(self) -> bool: ...
     async def lock(self) -> bool: ...
@@ -42,7 +43,7 @@ class Session(Protocol):
 
 @dataclasses.dataclass(slots=True)
 class Status:
-    """What was seen last, and what was done since this was made. Zeros before the first look."""
+    """What the last look has seen (0 before the first one), and counters since this was made."""
 
     partitions: int = 0
     partitions_ahead: int = 0
@@ -61,12 +62,12 @@ class Status:
 
     @property
     def has_seen(self) -> bool:
-        """Whether the gauges show anything."""
+        """Whether there was a first look."""
         return self.partitions > 0
 
 
 class Retention:
-    """Runs again and again until cancelled."""
+    """Maintains the partitions at intervals, until cancelled."""
 
     def __init__(
         self,
@@ -74,15 +75,17 @@ class Retention:
         policy: Policy,
         *,
         interval_seconds: float,
+        first_pause_seconds: float = _FIRST_PAUSE_SECONDS,
     ) -> None:
         self._session = session
         self._policy = policy
         self._interval_seconds = interval_seconds
+        self._first_pause_seconds = first_pause_seconds
         self._has_explained = False
         self.status = Status()
 
     async def run(self) -> None:
-        """Look after the log at once and then at intervals, sooner after a failure. Failures are told, never raised."""
+        """Make a run at once and then at intervals, shorter ones after a failure. Failures are logged, not raised."""
         failures = 0
         while True:
             try:
@@ -97,11 +100,11 @@ class Retention:
             self._warn()
             longest = self._interval_seconds
             if failures:
-                longest = backoff.bound_seconds(failures, first=_FIRST_PAUSE_SECONDS, limit=longest)
+                longest = backoff.bound_seconds(failures, first=self._first_pause_seconds, limit=longest)
             await asyncio.sleep(random.uniform(longest / 2, longest))  # noqa: S311
 
     async def run_once(self) -> Result:
-        """Look, and do what is due if this is the one to do it. Raises `StepFailed`."""
+        """Look at the partitions, and change them if this server gets the lock. Raises `StepFailed`."""
         result: Result = "failed"
         try:
             async with self._session() as session:
@@ -116,7 +119,7 @@ class Retention:
     async def _run(self, session: Session) -> Result:
         may_change = await session.may_change()
         is_holder = may_change and await session.lock()
-        # After the lock: the one who had it a moment ago may have changed what there is to see.
+        # Look only after asking for the lock: its last holder may have changed the partitions a moment ago.
         shelf = await self._look(session)
         if not may_change:
             self._explain()
@@ -141,7 +144,7 @@ class Retention:
             await session.add(partition)
             self.status.partitions_added += 1
             logger.info("a partition of the event log was added", extra={"partition": partition.name})
-        # Closing throws numbers away, of which there are not enough while no partition can be added.
+        # Closing a partition discards its unused revisions. While no partition can be added, they may be needed.
         if plan.close is not None:
             await session.close(plan.close)
             self.status.partitions_closed += 1
@@ -151,7 +154,7 @@ class Retention:
         if not plan.forget:
             return
         last = await session.settle()
-        # An event that was committed meanwhile may be younger than all that was seen.
+        # Decide again: an event that was committed meanwhile may be younger than all others of its partition.
         plan = retention.decide(await self._look(session), self._policy)
         for partition in plan.forget:
             if partition.end <= last + 1:
@@ -177,13 +180,13 @@ class Retention:
         if not self._has_explained:
             self._has_explained = True
             logger.warning(
-                "this server's role does not own the event log, so that it neither forgets events nor adds partitions: "
+                "this server's role does not own the event log, so the server neither drops nor adds partitions: "
                 "let the owner run `tinkwell db maintain` regularly"
             )
 
     def _warn(self) -> None:
         if self.status.has_seen and self.status.revisions_ahead < self._policy.ready // 2:
             logger.error(
-                "the event log runs out of partitions, and writes will fail without them",
+                "the event log runs out of partitions, and without a partition all writes fail",
                 extra={"revisions_ahead": self.status.revisions_ahead},
             )

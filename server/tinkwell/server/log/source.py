@@ -1,4 +1,4 @@
-"""What the reader needs of the log and of the doorbell. `tinkwell.server.store` provides it; tests provide fakes."""
+"""The interfaces of the log and of the doorbell. `tinkwell.server.log.store` implements them; tests have fakes."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -11,55 +11,55 @@ from tinkwell.core.event.selection import Selection
 
 
 class Bell(Protocol):
-    """The doorbell: who holds it quiet is woken by the next writer.
+    """The doorbell: a reader that holds it may sleep, because the next writer rings.
 
-    `is_rung` is a state, not an edge: it stays set until cleared, and is set as well when a connection that the bell
-    needs is lost, so that nobody sleeps on a bell that cannot ring.
+    `is_rung` stays true until `clear`. It is also true when a connection that the bell needs is lost, so that no reader
+    sleeps on a bell that cannot ring.
     """
 
     @property
     def is_rung(self) -> bool: ...
 
     def clear(self) -> None:
-        """Forget past rings; to be called before the last poll, never after it."""
+        """Forget past rings. Call this before the last poll before a sleep, never after it."""
 
     async def request(self) -> bool:
-        """Ask every writer to ring from now on; False when one is writing silently at this moment.
+        """Make every writer ring from now on. Return False if that cannot be had, because one is writing silently now.
 
-        Raises `SourceLost` when a connection that the bell needs is gone.
+        Raises `SourceLost` if a connection that the bell needs is lost.
         """
 
     async def wait(self, timeout_seconds: float, hear: Callable[[Event], bool]) -> bool:
-        """Return True once the log must be read, False after the time or when told to.
+        """Wait for rings. Return True once the log must be read, False after the timeout or if `hear` returned False.
 
-        A ring that tells of its event gives that to `hear`, the very moment it comes, and ends the wait only if that
-        returns False. What was told since the bell was cleared comes first. Events come in the order in which they
-        were told, each of them committed.
+        If a ring brings its event, `hear` gets the event at once; the wait ends only if `hear` returns False. Events
+        that have come since the bell was cleared are given first. `hear` gets events in the order of their rings, and
+        all of them are committed.
         """
 
     async def release(self) -> None:
-        """Let writers be silent again unless another reader wants them to ring, and forget past rings.
+        """Let writers be silent again unless another reader holds the bell, and forget past rings.
 
-        Also for who is not holding the bell but hears it. Raises `SourceLost` as `request` does.
+        A reader that hears rings may call this without holding the bell. Raises `SourceLost` as `request` does.
         """
 
 
 class Session(Protocol):
-    """One connection's view of the log. Each method is one statement with a snapshot of its own.
+    """A reader's session. The statements of a method run one by one, each with a snapshot of its own.
 
-    Raises `SourceLost` when the connection is gone.
+    Methods raise `SourceLost` if the connection is lost.
     """
 
     async def history(self, *, seen: int, known: str) -> History:
-        """Return which history this is; a new one if `seen`, a revision of the history `known`, was never drawn."""
+        """Return the log's history; a new one if `seen`, a revision of the history `known`, was never drawn."""
 
     async def verify(
         self, *, known: str, delivered: Sequence[tuple[int, str]], dead: Sequence[tuple[int, int]]
     ) -> bool:
-        """Return whether the log still has these events, by revision and id, and none in these ranges of revisions.
+        """Return whether the log still has the delivered events (revision and id), and no event in the dead ranges.
 
-        If not, and it has the history `known`, it gets another one. Raises `SourceLost` with what to do when somebody
-        has changed the log in a way that would lose events.
+        If not, and the log's history is `known`, the log gets a new history. Raises `SourceLost`, with what to do, if
+        the log was changed in a way that would lose events.
         """
 
     async def last_revision(self) -> int:
@@ -72,16 +72,16 @@ class Session(Protocol):
         """Return the first revision that has not been forgotten."""
 
     async def page(self, *, gaps: Sequence[tuple[int, int]], tail: int | None) -> Page:
-        """Read what lies in the gaps (inclusive ranges), and what lies above the tail unless it is None."""
+        """Read the events in the gaps (inclusive ranges), and those above the tail unless it is None."""
 
     async def holders(self) -> frozenset[str]:
         """Return the transactions that may have drawn a revision and have not ended."""
 
     async def who(self, transactions: frozenset[str]) -> Sequence[Holder]:
-        """Return whose the transactions are that `holders` returned, for people; without those that have ended."""
+        """Describe transactions that `holders` returned to people; leave out those that have ended."""
 
     async def waiting(self) -> int:
-        """Return how many transactions wait to commit until another one that has rung has done so."""
+        """Return how many transactions wait to commit until another one, which has rung, has committed."""
 
     @property
     def bell(self) -> Bell: ...
@@ -96,17 +96,17 @@ class Source(Protocol):
     async def replay(
         self, *, history_id: str, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
     ) -> Replay:
-        """Read selected events from `first` on, for one watcher that is behind; as far as the limits and `last` allow.
+        """Read selected events from revision `first` to at most `last`, up to the limits, for a watcher that is behind.
 
-        `max_bytes` holds but for the first event. Raises `errors.Compacted`, and `errors.OtherHistory` when the log is
-        another one.
+        The first event may be larger than `max_bytes`. Raises `errors.Compacted`; and `errors.OtherHistory` if the log
+        has another history.
         """
 
     async def first_revision_since(self, seconds: float) -> int:
-        """Return the first revision drawn in the last seconds; the one after the last if there is none."""
+        """Return the first revision that was drawn in the last `seconds`; the one after the last if there is none."""
 
     async def last_drawn(self) -> int:
         """Return the highest revision that was drawn, committed or not."""
 
     async def history(self) -> History:
-        """Return which history this is."""
+        """Return the log's history."""

@@ -1,4 +1,4 @@
-"""Where a watch begins, and what it then receives."""
+"""Opens watches: finds out where a watch begins, and adds a watcher there."""
 
 import asyncio
 import contextlib
@@ -18,21 +18,21 @@ from tinkwell.server.log.source import Source
 T = TypeVar("T")
 
 DEFAULT_SINCE_SECONDS = 300.0
-# How long a watch waits for a revision that was drawn but has not reached this server.
+# How long opening a watch waits for a revision that was drawn but has not been released on this server.
 _AHEAD_SECONDS = 30.0
 _AHEAD_POLL_SECONDS = 0.01
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Since:
-    """Begin with the events of the last seconds, or with the oldest kept one if that is younger."""
+    """Begin with the events of the last `seconds`, or with the oldest kept event if that is younger."""
 
     seconds: float = DEFAULT_SINCE_SECONDS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FromRevision:
-    """Begin with this revision of a history; an empty history is not compared."""
+    """Begin with this revision of a history. An empty `history_id` stands for the log's present history."""
 
     revision: int
     history_id: str = ""
@@ -40,14 +40,14 @@ class FromRevision:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Now:
-    """Begin with the next event that comes by, which may be one that was committed a moment ago."""
+    """Begin with the next event that is released here. It may have been committed a moment before."""
 
 
 Start = Since | FromRevision | Now
 
 
 class Watch:
-    """A watch whose start position is fixed: from `position` on, nothing will be left out."""
+    """A watch whose start is fixed: it receives every selected event from revision `position` on."""
 
     __slots__ = ("_streams", "_subscriber", "history_id", "position")
 
@@ -58,11 +58,11 @@ class Watch:
         self._streams = streams
 
     def deliver(self, write: Write, *, greeting: bytes) -> Awaitable[None]:
-        """Write the greeting and encoded responses until the watch ends; raises the reason, see `Streams.deliver`."""
+        """Write the greeting and then encoded responses until the watch ends. Raises what `Streams.deliver` raises."""
         return self._streams.deliver(self._subscriber, write, greeting=greeting)
 
     def close(self) -> None:
-        """Free everything; may be called twice."""
+        """Remove the watcher; may be called twice."""
         self._subscriber.close()
 
 
@@ -75,19 +75,19 @@ class WatchService:
         self._streams = streams
 
     async def open(self, selection: Selection, start: Start) -> Watch:
-        """Fix the start position and watch from there; whoever opens a watch closes it.
+        """Fix the start position, and return a watch from there. The caller must close the watch.
 
         Raises `errors.Compacted` for a revision that is no longer kept, `errors.OtherHistory` for one that belongs to
-        another log or lies beyond its end, `errors.LimitReached` and `errors.Unavailable`.
+        another history or lies beyond the end of the log, `errors.LimitReached` and `errors.Unavailable`.
         """
         if not self._hub.is_open:
-            # Says why, before anything is asked of a database that may be away.
+            # Raises the reason at once, since the database may be out of reach.
             self._hub.subscribe(selection, position=0).close()
         position = await self._position(start)
         subscriber = self._hub.subscribe(selection, position=position)
         with _closed_unless_done(subscriber):
             if isinstance(start, FromRevision) and start.history_id not in ("", subscriber.history_id):
-                # The database has just said that it is the right one: this server has yet to notice.
+                # `_check` has found this history in the database, but the reader has not noticed it yet.
                 raise errors.Unavailable("this server has not reached the revision's history yet; try again")
             await self._wait_until_reached(subscriber)
         return Watch(subscriber, self._streams)
@@ -97,7 +97,7 @@ class WatchService:
             case Now():
                 return self._hub.released + 1
             case Since(seconds):
-                # What was drawn but not yet released here comes later by itself.
+                # Events that were drawn but not yet released here come later as live events.
                 first = await _ask(self._log.first_revision_since(seconds))
                 return min(first, self._hub.released + 1)
             case FromRevision(revision, history_id):
@@ -124,7 +124,7 @@ class WatchService:
         deadline = time.monotonic() + _AHEAD_SECONDS
         while subscriber.position > self._hub.released + 1:
             if time.monotonic() > deadline:
-                text = f"this server has not reached revision {subscriber.position} yet, but {self._hub.released}"
+                text = f"this server has reached revision {self._hub.released}, and not yet {subscriber.position}"
                 raise errors.Unavailable(f"{text}; try again")
             await asyncio.sleep(_AHEAD_POLL_SECONDS)
             subscriber.check()

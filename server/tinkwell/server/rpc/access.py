@@ -1,8 +1,9 @@
-"""The one table of methods and the roles that may call them, for all that a server has on its own port.
+"""The one table of methods and the roles that may call them, for all services on a server's gRPC port.
 
-A method that is not in it is for admins alone; `test_every_method_of_every_service_has_its_roles` finds such a one.
-Some methods change or show more when a field of the request asks for it. These fields have roles of their own, so that
-nobody gets less than he asked for without a word. `docs/reference/access.md` has the table for people.
+A method that is missing from it is for admins alone; `test_every_method_of_every_service_has_its_roles` fails then.
+Some methods change or show more when a field of the request asks for it. These fields have roles of their own: a
+caller without them is refused, and not answered with less than it asked for. `docs/reference/access.md` has the same
+table for readers.
 """
 
 from collections.abc import Mapping, Set
@@ -13,13 +14,13 @@ from tinkwell.core.access import Caller, Role
 
 _PACKAGE = "tinkwell.api.v1."
 
-# What people read, and what agents need to read besides.
+# Reads by people, and reads by people and agents.
 _READ = access.READERS
 _FOLLOW = access.EVERYBODY
-# What people ask for, and what agents do as well.
+# Other calls by operators, and those by operators and agents.
 _ASK = access.OPERATORS
 _KEEP = access.OPERATORS | access.AGENTS
-# What agents alone do.
+# Calls by agents. Admins may make every call.
 _WORK = access.AGENTS
 _REVEAL = access.ADMINS
 
@@ -75,7 +76,7 @@ _SERVICES: Mapping[str, Mapping[Set[Role], str]] = {
         _ASK: "Publish",
         _KEEP: "CommitPosition",
     },
-    # Whoever has a token, and for health whoever comes (`auth`).
+    # For every caller with a token; `auth` lets health through without one.
     "grpc.health.v1.Health": {_FOLLOW: "Check List Watch"},
     "grpc.reflection.v1alpha.ServerReflection": {_FOLLOW: "ServerReflectionInfo"},
 }
@@ -97,14 +98,14 @@ METHODS: Mapping[str, Set[Role]] = {
 }
 OPTIONS: Mapping[str, Option] = {
     f"/{_PACKAGE}ApplicationService/GetRelation": Option("with_bags", access.OPERATORS),
-    # A command, instead of an action that the charm's author has written.
+    # With `arguments` a task runs any command, not an action of the charm.
     f"/{_PACKAGE}ApplicationService/RunTask": Option("arguments", access.ADMINS),
     f"/{_PACKAGE}EventService/GetPosition": Option("claim", _KEEP),
 }
 
 
 def check(method: str, caller: Caller) -> None:
-    """Refuse a caller whose role the method, such as `/tinkwell.api.v1.HardwareService/Push`, does not take.
+    """Refuse a caller whose role may not call the method, such as `/tinkwell.api.v1.HardwareService/Push`.
 
     Raises `errors.NotAllowed`.
     """

@@ -84,10 +84,18 @@ def _ended(progress: Progress) -> tuple[int, int] | None:
 class Dispatch:
     """Serves the streams. Beyond `max_held` streams, one ends as soon as it would have to wait."""
 
-    def __init__(self, workflows: WorkflowService, feed: Feed, *, max_held: int) -> None:
+    def __init__(
+        self,
+        workflows: WorkflowService,
+        feed: Feed,
+        *,
+        max_held: int,
+        longest_pause_seconds: float = _LONGEST_PAUSE_SECONDS,
+    ) -> None:
         self._workflows = workflows
         self._feed = feed
         self._max_held = max_held
+        self._longest_pause_seconds = longest_pause_seconds
         # The events that wake the streams, by worker.
         self._held: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._held_count = 0
@@ -103,7 +111,7 @@ class Dispatch:
             except Exception:
                 # Streams also look for work at intervals, so no error here is worth the end of the server.
                 logger.exception("the log could not be followed")
-            await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311
+            await asyncio.sleep(random.uniform(0, self._longest_pause_seconds))  # noqa: S311
 
     def close(self) -> None:
         """End every stream, and refuse new ones."""

@@ -62,7 +62,7 @@ async def test_a_schema_that_a_later_release_has_brought_further_is_left_alone(
     await connection.execute("UPDATE alembic_version SET version_num = '0042'")
     await connection.execute("UPDATE schema_release SET release = '0.9'")
     told = "The schema is at 0042, by release 0.9; 0.1.0 and later may run on it.\n"
-    expected = f"Nothing was done: a later release has brought the schema further.\n{told}"
+    expected = f"Nothing was done: a later release has upgraded the schema.\n{told}"
     assert await run(tmp_path, "db", "upgrade", **{URL: database_url}) == (0, expected)
     await connection.close(timeout=5)
 
@@ -81,7 +81,7 @@ async def test_an_upgrade_grants_a_role_what_a_server_needs(tmp_path: Path, data
     assert (await run(tmp_path, *upgrade, **{URL: database_url}))[0] == 0
     assert tuple(await connection.fetchrow(granted, name)) == (True, True)
     await connection.execute("UPDATE schema_release SET release = '0.9'")
-    sentence = "Error: a later release has brought the schema further: grant with that release what its servers need\n"
+    sentence = "Error: a later release has upgraded the schema: grant with that release what its servers need\n"
     assert await run(tmp_path, *upgrade, **{URL: database_url}) == (1, sentence)
     await connection.execute(f'DROP OWNED BY "{name}"; DROP ROLE "{name}"')
     await connection.close(timeout=5)

@@ -70,7 +70,7 @@ async def test_a_release_whose_key_is_lost_is_removed_and_brought_about_anew(
         assert await Forgetting(database).forget(LOST.id)
         back = await sealing.ends((await releases.rollback("shop", 1)).id, State.FAILED)
         assert back.cause is not None
-        assert "those of revision 1 were forgotten" in back.cause["message"]
+        assert "those of revision 1 were deleted" in back.cause["message"]
         await sealing.ends((await releases.uninstall("shop")).id)
     assert (sealing.content("a"), sealing.content("b")) == (None, None)
 

@@ -41,7 +41,7 @@ async def test_a_failed_event_is_explained_by_what_has_caused_it(site: Site) -> 
     ]
     assert all(cause.revision for cause in found.causes)
     assert [*found.behind] == ["config-changed"]
-    assert found.advice == "tinkwell unit resolve web/0, or with --skip to leave it out"
+    assert found.advice == "tinkwell unit resolve web/0 retries the event; add --skip to skip it"
 
 
 async def test_it_is_said_why_a_unit_waits(site: Site) -> None:
@@ -90,7 +90,7 @@ async def test_it_is_said_that_no_agent_has_the_charm(site: Site) -> None:
     assert found.sentence == (
         f"web/0 waits with upgrade-charm: no agent that is alive runs {newer.digest[:19]}… of web"
     )
-    assert found.advice == "start one that does"
+    assert found.advice == "start an agent that does"
 
 
 async def test_what_follows_an_upgrade_is_explained_by_it(site: Site) -> None:
@@ -132,7 +132,7 @@ async def test_a_unit_that_was_told_everything_is_settled(site: Site) -> None:
     agent = await related(site)
     request = pb.ListUnitsRequest(with_settled=True)
     assert [each.is_settled async for each in site.apps.ListUnits(request)] == [True, True]
-    assert (await explain(site, "web/0")).sentence == "web/0 has been told everything"
+    assert (await explain(site, "web/0")).sentence == "web/0 has handled all its events"
     await site.apps.SetConfig(pb.SetConfigRequest(application="web", config='{"workers": 4}'))
     assert (await explain(site, "web/0")).sentence == "web/0 is about to run config-changed"
     assert [each.is_settled async for each in site.apps.ListUnits(request)] == [True, False]

@@ -2,10 +2,6 @@
 
 import asyncio
 import json
-import os
-import pty
-import subprocess
-import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -134,25 +130,6 @@ def test_the_wrong_folder_is_told_at_once(cli: CommandLine, tmp_path: Path) -> N
 def test_a_server_that_goes_away_leaves_a_count_and_what_to_do(cli: CommandLine) -> None:
     cli.do(lambda server: server.fail_next(errors.Unavailable("the server is stopping"), method="PushMany"))
     assert "the server is stopping" in cli.fails("hardware", "push", stdin=lines())
-
-
-def _start(cli: CommandLine, path: Path, **streams: Any) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", "from tinkwell.cli.main import main; main()", "hardware", "push", str(path)]
-    environment = os.environ | {"TINKWELL_SERVER": cli.fake.address, "TERM": "xterm", "COLUMNS": "100"}
-    return subprocess.Popen(command, env=environment, **streams)
-
-
-def test_a_terminal_sees_a_bar_and_standard_output_only_the_result(cli: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "m.jsonl").write_text(lines())
-    terminal, end = pty.openpty()
-    process = _start(cli, tmp_path / "m.jsonl", stdout=subprocess.PIPE, stderr=end)
-    os.close(end)
-    printed, _ = process.communicate(timeout=30)
-    shown = os.read(terminal, 65_536).decode()
-    os.close(terminal)
-    assert printed == b"250 machines pushed, 250 of them changed, revision 250\n"
-    assert "Pushing machines" in shown
-    assert "/250" in shown
 
 
 class _StuckHardware:

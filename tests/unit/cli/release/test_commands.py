@@ -345,7 +345,7 @@ def test_what_nobody_has_taken_is_cancelled_at_once(pending: Site) -> None:
         pending.cli.ok("release", "cancel", "shop", "--reason", "no") == f"shop  cancelled  operation {operation_id}\n"
     )
     stderr = pending.cli.fails("release", "cancel", "shop")
-    assert stderr == f"Error: nothing changes shop; its last operation {operation_id} has ended as CANCELLED\n"
+    assert stderr == f"Error: shop has no operation to cancel; its last operation {operation_id} ended as CANCELLED\n"
 
 
 def test_what_somebody_has_taken_gets_time_to_end(pending: Site) -> None:
@@ -353,8 +353,8 @@ def test_what_somebody_has_taken_gets_time_to_end(pending: Site) -> None:
         await owner.begin((await client.releases.get("shop")).operation_id)
 
     pending.work(take)
-    assert pending.cli.ok("release", "cancel", "shop").strip().endswith("what runs has 30s to end")
-    assert pending.cli.ok("release", "cancel", "shop", "--now").strip().endswith("what runs is killed")
+    assert pending.cli.ok("release", "cancel", "shop").strip().endswith("running steps have 30s to end")
+    assert pending.cli.ok("release", "cancel", "shop", "--now").strip().endswith("running steps are killed")
 
 
 def test_events_of_one_release_are_shown_with_any_option(deployed: Site) -> None:
@@ -368,7 +368,7 @@ def test_events_of_one_release_are_shown_with_any_option(deployed: Site) -> None
 
 
 def test_events_are_not_chosen_by_namespace(cli: CommandLine) -> None:
-    assert "--namespace is that of a NAME" in cli.fails("release", "watch", "-n", "prod", code=2)
+    assert "--namespace goes with a NAME" in cli.fails("release", "watch", "-n", "prod", code=2)
 
 
 def test_a_watch_of_what_is_over_tells_how_it_ended(deployed: Site) -> None:

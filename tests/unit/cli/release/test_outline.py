@@ -92,7 +92,7 @@ def test_a_removal_says_so_until_it_has_begun() -> None:
 def test_an_action_that_is_repeated_is_told() -> None:
     again = step("a", 1, State.PENDING, name="copy", attempt=1, exit_code=28)
     followed = tree(operation(total_nodes=1), node(0, "a", NodeState.INSTALLING, again))
-    assert drawn(outline.outline(followed, at(1)))[1:] == ["└── a  INSTALLING  action copy  is repeated"]
+    assert drawn(outline.outline(followed, at(1)))[1:] == ["└── a  INSTALLING  action copy  waits for its next attempt"]
 
 
 def test_a_long_tree_is_folded_to_what_happens() -> None:

@@ -110,7 +110,7 @@ def test_a_node_that_waits_for_no_other_one_waits_for_its_turn() -> None:
     followed = tree(
         operation(total_nodes=2, options=Options(parallel=1)), node(0, "a", NodeState.INSTALLING), node(1, "b")
     )
-    assert followed.wait(known(followed, "b")) == "waits until fewer than 1 are worked on"
+    assert followed.wait(known(followed, "b")) == "waits until fewer than 1 others are in progress"
 
 
 def test_nobody_guesses_before_the_whole_plan_is_known() -> None:

@@ -55,9 +55,9 @@ def test_a_failure_is_explained_and_resolved(deployed: Site) -> None:
     first, *rest = deployed.cli.ok("unit", "explain", "web/0").splitlines()
     assert first.startswith("web/0 #")
     assert first.endswith("config-changed failed once: exit 1")
-    assert "  go on  tinkwell unit resolve web/0, or with --skip to leave it out" in rest
-    assert "is left out" in deployed.cli.ok("unit", "resolve", "web/0", "--skip")
-    assert "is tried again" in deployed.cli.ok("unit", "resolve", "web/1")
+    assert "  go on  tinkwell unit resolve web/0 retries the event; add --skip to skip it" in rest
+    assert "is skipped" in deployed.cli.ok("unit", "resolve", "web/0", "--skip")
+    assert "is retried" in deployed.cli.ok("unit", "resolve", "web/1")
     assert ("web/1", "config-changed") in deployed.run()
     assert deployed.cli.json("unit", "explain", "web/0")["unit"]["name"] == "web/0"
 
@@ -74,7 +74,7 @@ def test_deferred_events_are_listed_and_named_in_explanations(deployed: Site) ->
 
     deployed.work(act)
     header, row = deployed.cli.ok("unit", "deferred", "web/0").splitlines()
-    assert header.split() == ["EVENT", "HANDLER", "AGE", "TRIES"]
+    assert header.split() == ["EVENT", "HANDLER", "AGE", "ATTEMPTS"]
     assert row.split()[0] == "config-changed"
     assert row.split()[2:] == ["database", "0s", "1"]
     assert "behind  deferred: 1 (config-changed #" in deployed.cli.ok("unit", "explain", "web/0")
@@ -97,12 +97,12 @@ def test_logs_have_the_unit_and_the_event_before_each_line(deployed: Site) -> No
 def test_an_audit_finds_nothing_wrong_with_what_has_happened(deployed: Site) -> None:
     deployed.cli.ok("unit", "remove", "web/1")
     deployed.run()
-    assert "rules over 3 lives of units" in deployed.cli.ok("unit", "audit")
+    assert "rules checked on 3 units" in deployed.cli.ok("unit", "audit")
     report = deployed.cli.json("unit", "audit", "web")
     assert (report["units"], report["violations"], report["whole"]) == (2, [], True)
-    assert "rules over 1 life of units" in deployed.cli.ok("unit", "audit", "pg/0")
+    assert "rules checked on 1 unit and " in deployed.cli.ok("unit", "audit", "pg/0")
     assert deployed.cli.fails("unit", "audit", "pg/0", "nope/9") == (
-        "Error: the log tells nothing of nope/9 in namespace default\n"
+        "Error: the log has no events of nope/9 in namespace default\n"
     )
 
 
@@ -120,7 +120,7 @@ def test_an_audit_convicts_an_order_that_may_not_be(deployed: Site) -> None:
 
 def test_requests_reach_the_unit(deployed: Site) -> None:
     for command in ("prepare-upgrade", "finish-upgrade", "collect-metrics"):
-        assert deployed.cli.ok("unit", command, "pg/0") == "pg/0: asked\n"
+        assert deployed.cli.ok("unit", command, "pg/0") == "pg/0: the event was requested\n"
         deployed.run()
     events = [each["kind"] for each in deployed.cli.json("unit", "events", "pg/0")]
     assert events[-3:] == ["pre-series-upgrade", "post-series-upgrade", "collect-metrics"]

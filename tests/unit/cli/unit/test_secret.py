@@ -83,7 +83,7 @@ def test_a_secret_is_changed_granted_and_removed(site: Site, password: str) -> N
     name = added(site, password)
     assert site.cli.ok("secret", "grant", name, "web") == f"web: may read db-admin as {name}\n"
     assert "MAY BE READ BY  web" in site.cli.ok("secret", "show", "db-admin")
-    assert site.cli.ok("secret", "revoke", "db-admin", "web") == "web: may not read db-admin any more\n"
+    assert site.cli.ok("secret", "revoke", "db-admin", "web") == "web: may no longer read db-admin\n"
     assert site.cli.ok("secret", "update", "db-admin", "--label", "admin") == "admin: revision 1\n"
     assert site.cli.ok("secret", "update", "admin", password) == "admin: revision 2\n"
     assert "there is nothing to change" in site.cli.fails("secret", "update", "admin", code=2)

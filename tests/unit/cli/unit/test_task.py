@@ -53,7 +53,7 @@ def test_the_actions_of_an_application_are_listed(deployed: Site) -> None:
 
 def test_an_action_is_asked_for_with_parameters_as_the_charm_has_them(deployed: Site) -> None:
     said = deployed.cli.ok("unit", "run", "web/0", "backup", "target=/srv", "level=7")
-    assert said.startswith("web/0: backup is asked for; tinkwell task show ")
+    assert said.startswith("web/0: backup is requested; tinkwell task show ")
     (found,) = deployed.cli.json("task", "list", "web/0")
     assert (found["state"], found["parameters"]) == ("PENDING", {"target": "/srv", "level": 7})
     run_by(deployed, TaskOutcome(state=TaskState.SUCCEEDED, result='{"path": "/srv/1"}'))
@@ -91,7 +91,7 @@ def test_parameters_are_read_from_a_file_and_completed(deployed: Site) -> None:
         (("web/0", "backu"), "action: the charm has no such action; did you mean backup?", 1),
         (("web/7", "backup", "target="), "unit web/7 does not exist", 1),
         (("web/0", "backup", "target"), "'target' is not KEY=VALUE, such as target=/srv/backup", 2),
-        (("web/0", "backup", "a=1", "a.b=1"), "a.b: a has a value of its own already", 2),
+        (("web/0", "backup", "a=1", "a.b=1"), "a.b: a already has a value that is not an object", 2),
         (("web/0",), "name an action of web/0; tinkwell app actions lists them", 2),
         (("web/0", "backup", "--application", "web"), "go with a program, such as web.py:Web", 2),
         (("web.py", "backup"), "'web.py' is not the name of a unit, such as web/0, and only units run actions", 2),

@@ -104,12 +104,12 @@ WHERE = {"task_name": "os", "action_name": "disk"}
         (
             State.TIMEOUT,
             {"reason": "ACTION_TIMEOUT", "message": "", **WHERE},
-            "ended as TIMEOUT: action os/disk ran longer than it may",
+            "ended as TIMEOUT: action os/disk ran longer than its timeout",
         ),
         (
             State.TIMEOUT,
             {"reason": "GLOBAL_TIMEOUT", "message": "too late", **WHERE},
-            "ended as TIMEOUT: it ran longer than the 60 s that it may, during action os/disk: too late",
+            "ended as TIMEOUT: it ran longer than its timeout of 60 s, during action os/disk: too late",
         ),
         (
             State.CANCELLED,

@@ -46,10 +46,10 @@ def test_a_keyring_is_found_by_a_relative_path(signer: Signer, archive: Path, mo
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (statement(data=b"another one"), "shop-1.0.0.tgz: is not what was signed; its digest is sha256:"),
+        (statement(data=b"another one"), "shop-1.0.0.tgz: differs from the signed archive; its digest is sha256:"),
         (statement("other-1.0.0.tgz"), 'says nothing of "shop-1.0.0.tgz"'),
         ("hello", 'says nothing of "shop-1.0.0.tgz"'),
-        ("a: [", "what is signed is no YAML"),
+        ("a: [", "the signed text is not YAML"),
     ],
 )
 def test_what_was_signed_must_be_the_archive(signer: Signer, archive: Path, text: str, sentence: str) -> None:

@@ -70,7 +70,7 @@ def test_of_those_that_are_wanted_the_newest_are_written(juju: JujuLine, told: S
 
 
 def test_it_does_not_go_on(juju: JujuLine) -> None:
-    assert "--tail: debug-log ends with what there is" in juju.fails("debug-log", "--tail", code=2)
+    assert "--tail: debug-log ends with the last line" in juju.fails("debug-log", "--tail", code=2)
 
 
 def test_what_a_script_has_written_is_under_its_event() -> None:

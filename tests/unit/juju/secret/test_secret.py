@@ -76,7 +76,7 @@ def test_secrets_are_listed_by_their_owners(juju: JujuLine) -> None:
     [
         (("add-secret", "x"), "missing secret value or filename", 2),
         (("add-secret", "x", "a"), 'expected "key=value", "key#file=path" or "key#base64=value", got "a"', 2),
-        (("add-secret", "x", "a#base64=!"), "a: is not the BASE64 of a text", 1),
+        (("add-secret", "x", "a#base64=!"), "a: is not a text in BASE64", 1),
         (("add-secret", "x", "a#file=/nothing"), "/nothing: No such file or directory", 1),
         (("update-secret", "x"), "must specify something to change: a value, --info or --name", 2),
         (

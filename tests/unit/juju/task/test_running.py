@@ -91,7 +91,7 @@ def test_what_is_not_done_in_time_is_said_and_goes_on(juju: JujuLine, web: Site)
         (("web/7", "backup", "target=x"), 'unit "web/7" not found (not found)', 1),
         (("web/0", "backup"), "parameters.target: must be given", 1),
         (("web/0", "backup", "target"), 'expected "key=value", got "target"', 2),
-        (("web/0", "backup", "a=1", "a.b=1"), "a.b: a has a value of its own already", 2),
+        (("web/0", "backup", "a=1", "a.b=1"), "a.b: a already has a value that is not an object", 2),
         (("backup",), '"backup" is not the name of a unit; write one such as web/0, or web/leader', 2),
         (("web/0", "web/1"), "no action specified", 2),
         (("web/0", "backup", "--params", "/nothing"), "/nothing: No such file or directory", 1),

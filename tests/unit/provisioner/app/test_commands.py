@@ -1,7 +1,5 @@
 """The command lines."""
 
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -262,17 +260,3 @@ def test_units_may_be_run_as_another_account(invoke: Invoke) -> None:
     _, settings = invoke(commands.provisioner, "--units", "--process-user", other_account.NAME)
     assert settings.process_user is not None
     assert (settings.serves_units, settings.process_user.name) == (True, other_account.NAME)
-
-
-HIDDEN = """
-import ctypes
-from unittest import mock
-from tinkwell.provisioner.app import commands, main
-with mock.patch.object(main, "start", lambda settings: print("dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))):
-    commands.provisioner(["--server", "localhost:1"])
-"""
-
-
-def test_a_provisioner_s_environment_and_memory_are_closed_to_its_own_account() -> None:
-    found = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True, timeout=60, check=True)
-    assert found.stdout == "dumpable 0\n"

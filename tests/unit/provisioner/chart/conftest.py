@@ -1,5 +1,6 @@
 """The command line, as far as it needs no server."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from support.same_process import same_process
 from tinkwell.cli.main import main
+from tinkwell.provisioner.chart import life, rendering
+from tinkwell.provisioner.release.expression.evaluate import Expressions
+from tinkwell.provisioner.release.schema.check import Schemas
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "charts"
 HELM_CHARTS = Path(__file__).parents[3] / "support" / "helm_charts"
@@ -54,6 +59,14 @@ class CommandLine:
 
 def metadata_of(name: str, more: str = "") -> str:
     return f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n{more}"
+
+
+@pytest.fixture(autouse=True)
+def _same_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluate and check in the test's own process: to start a child for each takes long."""
+    monkeypatch.setattr(rendering, "Expressions", functools.partial(Expressions, make_child=same_process))
+    for module in (life, rendering):
+        monkeypatch.setattr(module, "Schemas", functools.partial(Schemas, make_child=same_process))
 
 
 @pytest.fixture

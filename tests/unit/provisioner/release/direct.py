@@ -19,7 +19,7 @@ class DirectServer:
     """What the fake server keeps, and what stands around each call of each client."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = Clock(source=asyncio.get_running_loop().time)
         self.log = EventLog(clock=self.clock)
         self.world = World(self.log)
         self.calls: list[tuple[str, Any]] = []

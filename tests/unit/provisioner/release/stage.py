@@ -14,6 +14,7 @@ from unit.provisioner.fake_runtime import FakeRun, FakeRuntime, FakeWorld
 from unit.provisioner.release.direct import DirectServer
 from unit.provisioner.stage import Claims
 
+from support.same_process import same_process
 from support.waiting import eventually
 from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.release.model import Node, Operation, Release, Resource
@@ -154,6 +155,7 @@ class Stage:
             keys=place.Keys(),
             room=Room(2),
             lifecycle=registry,
+            make_child=same_process,
         )
         worker = driver.Driver(host, namespaces=namespaces, concurrency=concurrency, resync_seconds=resync_seconds)
         lease.add(RunKind.RELEASE, worker)

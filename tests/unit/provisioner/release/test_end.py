@@ -5,10 +5,12 @@ import asyncio
 import pytest
 from unit.provisioner.release.stage import Stage
 
+from support.patient_loop import HastyLoop
 from support.waiting import eventually
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, StepKind
 
+LOOP = HastyLoop
 ONE = "resources: {disk: {type: acme/disk:1, config: {size: 3}}}"
 
 

@@ -5,9 +5,11 @@ import json
 import pytest
 from unit.provisioner.release.stage import Stage
 
+from support.patient_loop import HastyLoop
 from tinkwell.core.event.kinds import State
 from tinkwell.core.release.kinds import NodeState, ResourceStatus, StepKind
 
+LOOP = HastyLoop
 ONE = "resources: {disk: {type: acme/disk:1, config: {size: 3}}}"
 TWO = """
     resources:

@@ -5,6 +5,7 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator
 
+from support.virtual_time import virtual
 from support.waiting import eventually
 from tinkwell.client import errors
 from tinkwell.client.watch.event import Event
@@ -67,6 +68,7 @@ def event(event_type: EventType, **data: int) -> Event:
     )
 
 
+@virtual
 async def test_what_is_found_running_is_asked_about_until_it_has_ended() -> None:
     server = Server()
     server.will_say("w", Expired(0, 0.2), Expired(0, 0.1), ENDED)
@@ -78,6 +80,7 @@ async def test_what_is_found_running_is_asked_about_until_it_has_ended() -> None
         assert third - second >= 0.1
 
 
+@virtual
 async def test_a_workflow_that_goes_on_after_a_deadline_is_asked_about_until_the_next_one() -> None:
     server = Server()
     server.will_say("w", Expired(4, 0.2), ENDED)
@@ -88,6 +91,7 @@ async def test_a_workflow_that_goes_on_after_a_deadline_is_asked_about_until_the
         assert second - first >= 0.2
 
 
+@virtual
 async def test_what_time_cannot_end_is_asked_about_once() -> None:
     server = Server()
     async with keeping(server) as keeper:
@@ -99,6 +103,7 @@ async def test_what_time_cannot_end_is_asked_about_once() -> None:
         assert len(server.times("w")) == 1
 
 
+@virtual
 async def test_what_is_lost_is_given_up_after_a_grace_whatever_is_asked_before() -> None:
     server = Server()
     server.will_say("w", Expired(0, 0.1), Expired(0, 3600.0))
@@ -119,6 +124,7 @@ async def test_what_is_lost_is_given_up_after_a_grace_whatever_is_asked_before()
         assert server.given_up == ["other", "w"]
 
 
+@virtual
 async def test_a_start_without_limits_is_not_asked_about() -> None:
     server = Server()
     async with keeping(server) as keeper:
@@ -129,6 +135,7 @@ async def test_a_start_without_limits_is_not_asked_about() -> None:
         assert server.times("w") == []
 
 
+@virtual
 async def test_a_start_is_asked_about_after_its_limit_and_an_end_is_not() -> None:
     server = Server()
     async with keeping(server) as keeper:
@@ -146,6 +153,7 @@ async def test_a_start_is_asked_about_after_its_limit_and_an_end_is_not() -> Non
         assert len(server.times("w")) == 1
 
 
+@virtual
 async def test_after_missed_events_everything_is_asked_about_again() -> None:
     server = Server()
     async with keeping(server) as keeper:
@@ -156,6 +164,7 @@ async def test_after_missed_events_everything_is_asked_about_again() -> None:
         await eventually(lambda: len(server.asked) == 2)
 
 
+@virtual
 async def test_a_deleted_or_broken_workflow_does_not_keep_the_others_waiting() -> None:
     server = Server()
     server.will_say("deleted", errors.NotFound())
@@ -166,6 +175,7 @@ async def test_a_deleted_or_broken_workflow_does_not_keep_the_others_waiting() -
         await eventually(lambda: len(server.asked) == 3)
 
 
+@virtual
 async def test_what_was_moved_or_has_ended_is_swept_out() -> None:
     server = Server()
     keeper = expiry.Expiry(server)

@@ -33,10 +33,9 @@ async def test_who_asks_too_early_waits_until_the_port_answers(bundle: Path) -> 
 
 
 async def test_who_has_waited_for_long_is_told_that_the_port_does_not_answer_with_the_certificates(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch
+    bundle: Path,
 ) -> None:
     # The tools break down without them, and do not look at the status.
-    monkeypatch.setattr(certificate, "_PATIENCE_SECONDS", 0.01)
-    answer = await certificate.Bundle(bundle, asyncio.Event()).answer(ANYBODY)
+    answer = await certificate.Bundle(bundle, asyncio.Event(), patience_seconds=0.01).answer(ANYBODY)
     assert answer.status_code == 503
     assert b"BEGIN CERTIFICATE" in bytes(answer.body)

@@ -12,7 +12,6 @@ import pytest
 
 from support.waiting import eventually
 from tinkwell.core.event.retention import Partition, Policy, Shelf, StepFailed
-from tinkwell.server.log import retention
 from tinkwell.server.log.retention import Retention
 
 POLICY = Policy(age=datetime.timedelta(hours=24), count=10, width=100, ready=200)
@@ -71,8 +70,10 @@ class Log:
 
 
 @asynccontextmanager
-async def running(log: Log, *, interval_seconds: float = 3_600) -> AsyncIterator[Retention]:
-    made = Retention(log.session, POLICY, interval_seconds=interval_seconds)
+async def running(
+    log: Log, *, interval_seconds: float = 3_600, first_pause_seconds: float = 2.0
+) -> AsyncIterator[Retention]:
+    made = Retention(log.session, POLICY, interval_seconds=interval_seconds, first_pause_seconds=first_pause_seconds)
     task = asyncio.create_task(made.run())
     try:
         yield made
@@ -84,9 +85,8 @@ async def running(log: Log, *, interval_seconds: float = 3_600) -> AsyncIterator
 
 @pytest.mark.parametrize("error", [StepFailed("no"), RuntimeError("a fault of our own")])
 async def test_a_failed_run_is_told_and_tried_again_long_before_the_interval(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(retention, "_FIRST_PAUSE_SECONDS", 0.001)
     failing = [error, error]
 
     def fail() -> None:
@@ -94,16 +94,13 @@ async def test_a_failed_run_is_told_and_tried_again_long_before_the_interval(
             raise failing.pop()
 
     log = Log(add=fail)
-    async with running(log) as made:
+    async with running(log, first_pause_seconds=0.001) as made:
         await eventually(lambda: made.status.last_result == "done")
     assert (made.status.runs, made.status.failures, made.status.partitions_added) == (3, 2, 2)
     assert len([record for record in caplog.records if "retention" in record.message]) == 2
 
 
-async def test_it_outlives_more_failures_in_a_row_than_doubling_a_pause_has_numbers_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(retention, "_FIRST_PAUSE_SECONDS", 1e-9)
+async def test_it_outlives_more_failures_in_a_row_than_doubling_a_pause_has_numbers_for() -> None:
     failures = 1_100
 
     def fail() -> None:
@@ -112,7 +109,7 @@ async def test_it_outlives_more_failures_in_a_row_than_doubling_a_pause_has_numb
         if failures > 0:
             raise StepFailed("no")
 
-    async with running(Log(add=fail), interval_seconds=1e-6) as made:
+    async with running(Log(add=fail), interval_seconds=1e-6, first_pause_seconds=1e-9) as made:
         await eventually(lambda: made.status.last_result == "done")
 
 

@@ -71,7 +71,7 @@ class Log:
 async def serving(workflows: Workflows, log: Log) -> AsyncIterator[tuple[Dispatch, list[tuple[str, int]]]]:
     """Serve the first worker; yields what it has been given."""
     given: list[tuple[str, int]] = []
-    made = Dispatch(cast("WorkflowService", workflows), cast("Feed", log), max_held=1)
+    made = Dispatch(cast("WorkflowService", workflows), cast("Feed", log), max_held=1, longest_pause_seconds=0.001)
 
     async def write(progress: Progress) -> None:
         given.append((progress.workflow_id, progress.completed_actions))
@@ -90,8 +90,7 @@ async def serving(workflows: Workflows, log: Log) -> AsyncIterator[tuple[Dispatc
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "_LONGEST_PAUSE_SECONDS", 0.001)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "_LOOK_AGAIN_SECONDS", 1_000)
 
 

@@ -1,4 +1,4 @@
-"""The nodes of an operation as people look at them: what is in a chart belongs to it."""
+"""Arranges the nodes of an operation for people: the nodes in a chart stand below the chart."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,37 +12,37 @@ if TYPE_CHECKING:
     from tinkwell.client import Node
 
 
-# What the life of a chart adds to it.
+# The nodes that a chart's lifecycle adds to its resources and subcharts.
 _OF_LIFE = (NodeKind.HOOK, NodeKind.EVENT)
 _TELLING = (NodeState.INSTALLING, NodeState.REMOVING, NodeState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """`top` are the nodes that are in no chart of the operation, `inside` those in each; in the order of the plan."""
+    """The nodes in the order of the plan: `top` are in no chart of the operation, `inside` has those of each chart."""
 
     top: "Sequence[Node]"
     inside: "Mapping[str, Sequence[Node]]"
 
     def subcharts(self, chart: str) -> "Sequence[Node]":
-        """Give the subcharts of a chart, batch by batch."""
+        """Return the subcharts of a chart, batch by batch."""
         found = (node for node in self.inside.get(chart, ()) if node.kind is NodeKind.CHART)
         return sorted(found, key=lambda node: (node.task is NodeTask.REMOVE, node.batch))
 
     def resources(self, chart: str) -> "Sequence[Node]":
-        """Give the resources of a chart that are in none of its subcharts."""
+        """Return the resources of a chart that are in none of its subcharts."""
         return [node for node in self.inside.get(chart, ()) if node.kind is NodeKind.RESOURCE]
 
     def first(self, chart: str) -> "Sequence[Node]":
-        """Give the hooks and events of a chart that come before all that is in it."""
+        """Return the hooks and events of a chart that come before all other nodes in it."""
         return first(self.inside.get(chart, ()))
 
     def last(self, chart: str) -> "Sequence[Node]":
-        """Give the hooks and events of a chart that come after all that is in it."""
+        """Return the hooks and events of a chart that come after all other nodes in it."""
         return last(self.inside.get(chart, ()))
 
     def flat(self) -> "Iterator[Node]":
-        """Iterate over all nodes, each chart before what is in it."""
+        """Iterate over all nodes; each chart comes before the nodes in it."""
         waiting = list(reversed(self.top))
         while waiting:
             node = waiting.pop()
@@ -54,7 +54,7 @@ class Arrangement:
 
 
 def of(nodes: "Iterable[Node]") -> Arrangement:
-    """Arrange the nodes of an operation, which are in the order of its plan; events that tell nothing are left out."""
+    """Arrange the nodes of an operation, given in the order of its plan, without those that are not shown."""
     nodes = [node for node in nodes if is_shown(node)]
     inside: dict[str, list[Node]] = {node.path: [] for node in nodes if node.kind is NodeKind.CHART}
     top: list[Node] = []
@@ -64,15 +64,15 @@ def of(nodes: "Iterable[Node]") -> Arrangement:
 
 
 def is_shown(node: "Node") -> bool:
-    """Whether a node tells people anything: an event only while it is heard, and where that has failed."""
+    """Whether people are shown a node: an event only while its handlers run, and if it failed."""
     return node.kind is not NodeKind.EVENT or node.state in _TELLING
 
 
 def first(nodes: "Iterable[Node]") -> "Sequence[Node]":
-    """Give the hooks and events that stand before all else."""
+    """Return the hooks and events that come before all other nodes."""
     return list(itertools.takewhile(lambda node: node.kind in _OF_LIFE, nodes))
 
 
 def last(nodes: "Sequence[Node]") -> "Sequence[Node]":
-    """Give the hooks and events that do not stand before all else."""
+    """Return the hooks and events that come after the first other node."""
     return [node for node in nodes[len(first(nodes)) :] if node.kind in _OF_LIFE]

@@ -1,13 +1,13 @@
-"""What becomes of an operation as plain lines, one for each change: for pipes, files and terminals that can only add.
+"""Shows an operation as plain lines, one for each change: for pipes, files and terminals that cannot draw a tree.
 
     TIME  OPERATION  STATE  release  kind  ID  done/all  seconds  cause
     TIME  NODE       STATE  path  seconds  actions  what it waits for  message
     TIME  STEP       STATE  path  action  attempt N  seconds  exit N  message
     TIME  LIFECYCLE  OUTCOME  chart  event  seconds  message
 
-Columns are divided by two blanks, the first four are always there, and TIME is when it happened by the server's clock.
-Of steps only those are told that may change something, and of nodes of events only that they fail: what was emitted,
-and heard, has lines of its own, one for each line that handlers have said.
+Two blanks stand between columns, the first four columns are always there, and TIME is the time of the change by the
+server's clock. A step has a line only if it may change something, and the node of an event only if it failed. An
+emitted event that had handlers has a LIFECYCLE line for each line of their messages.
 """
 
 from collections.abc import Iterator
@@ -31,14 +31,14 @@ _STATE_WIDTH = max(map(len, (*State, *NodeState)))
 
 
 class Lines:
-    """Puts changes of a tree into lines, and never says of a resource what was said of it last."""
+    """Makes lines of the changes of a tree. A resource never gets the same line twice in succession."""
 
     def __init__(self, tree: release_tree.Tree) -> None:
         self._tree = tree
         self._said: dict[str, str] = {}
 
     def of(self, changed: "release_tree.Resource", at: "datetime | None") -> Iterator[str]:
-        """Give the line for what the tree has just taken, if there is anything to say."""
+        """Return the lines for a resource that the tree has just taken; none if nothing is to be told."""
         from tinkwell import client as client_library  # gRPC costs start-up time, see main
 
         match changed:
@@ -73,10 +73,10 @@ class Lines:
         details = [
             operation.kind.lower(),
             operation.id,
-            # Before the end it grows without an event.
+            # Before the end this number grows without an event.
             f"{self._tree.done}/{operation.total_nodes}" if is_over and operation.total_nodes else "",
             "cancel requested" if operation.cancel_requested and not is_over else "",
-            # From its request on, as its deadline.
+            # The time of an operation counts from its request, as its deadline does.
             _seconds(operation, operation.created_at),
             failure.reason(operation),
         ]

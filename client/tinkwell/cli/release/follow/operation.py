@@ -1,8 +1,8 @@
-"""Following one operation until it has ended: a tree on a terminal, lines elsewhere, and its outcome as exit code.
+"""Follows one operation until it has ended: as a tree on a terminal, as lines elsewhere. The exit code is its outcome.
 
-A watch that is live comes before the list, so nothing falls between them. A plan brings its nodes without an event, and
-so do phases and calls that change nothing: these are listed from time to time. A lost connection is waited for, however
-long it takes. Ctrl-C ends the following, not the operation.
+The watch is live before the resources are listed, so no change is missed between them. No event tells of the nodes of a
+new plan, of phases, and of calls that change nothing, so these are listed from time to time. After a lost connection
+the command waits until it is back, however long that takes. Ctrl-C ends the following, not the operation.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     _Listed = tuple[Operation, list[Node], list[LifecycleRun]]
     _View = view.View[release_tree.Resource]
 
-# How often nodes are listed, and which part of the time that may take.
+# The pause between two lists of nodes: at least this long, and at least _LIST_SHARE times as long as a list takes.
 _LIST_SECONDS = 1.0
 _LIST_SHARE = 10
-# After so long somebody should have taken the operation.
+# If no provisioner has taken the operation after this time, the user is told what to do.
 _TAKEN_SECONDS = 3.0
-# How long the last output lines of an operation that has failed may take to come after its end.
+# How long to wait, after the end of a failed operation, for its last output lines.
 _LAST_LINES_SECONDS = 5.0
 
 
@@ -48,11 +48,12 @@ async def follow(
     is_begun_here: bool,
     source: summary.Source | None = None,
 ) -> None:
-    """Follow an operation, and what makes up for it if it is atomic, to the end; raises `Failure` for no success.
+    """Follow an operation to its end. Raises `Failure` if it does not succeed.
 
-    With a table as format what happens is shown on standard output, with another one on standard error, and the
-    operation with its nodes is written to standard output when it has ended. The end of standard output's reader ends
-    the following well, unless the operation `is_begun_here`, where it is an error not to learn its outcome.
+    If an atomic operation fails, the operation that returns to the former state is followed, too. With the format
+    table, the progress is shown on standard output. With another format it is shown on standard error, and the ended
+    operation with its nodes is written to standard output. If the reader of standard output is gone, the following ends
+    with success, unless the operation `is_begun_here`: then it is an error not to learn the outcome.
     """
     followed: list[release_tree.Tree] = []
     file = sys.stdout if chosen is output.Format.TABLE else sys.stderr
@@ -66,7 +67,7 @@ async def follow(
         return
     tree = followed[-1]
     if not tree.is_over:
-        assert stopped is not None  # following ends by nothing else
+        assert stopped is not None  # only a signal ends the following before the operation ends
         if is_begun_here:
             _say_detached(operation)
         raise Exit(128 + stopped)
@@ -79,7 +80,7 @@ async def follow(
 
 
 def document(tree: release_tree.Tree) -> dict[str, object]:
-    """Give the JSON form of an operation with its nodes."""
+    """Return the JSON form of an operation with its nodes."""
     operation = tree.operation.to_json() if tree.operation is not None else None
     return {"operation": operation, "nodes": [node.to_json() for node in tree.nodes]}
 
@@ -92,7 +93,7 @@ def lines(
     path: str = "",
     on_lost: "Callable[[], None]" = log_line.say_lost,
 ) -> "AsyncIterator[StepLogLine]":
-    """Iterate over an operation's output; a followed stream goes on after a lost connection, each line once."""
+    """Iterate over an operation's output. With `follow`, a lost connection is resumed, and each line comes once."""
     return log_line.lines(
         lambda: client.releases.logs(operation_id, follow=follow, path=path),
         printer=lambda line: line.step_id,
@@ -113,7 +114,7 @@ async def write_tail(client: "Client", tree: release_tree.Tree, file: TextIO) ->
         async for line in client.releases.logs(tree.operation_id, path=node.path):
             tree.add(line)
     except errors.Error:
-        return  # the outcome matters more
+        return  # the output is not worth an error: the outcome is still to be told
     for text in tree.tail(node):
         click.echo(f"{output.clean(node.path)} | {output.clean_output(text)}", file=file)
 
@@ -124,13 +125,13 @@ def _say_detached(operation: "Operation") -> None:
 
 
 def _sentences(followed: list[release_tree.Tree], source: summary.Source | None) -> list[str]:
-    """Say why the first operation did not succeed, and what came of the one that made up for it, if there was one."""
+    """Say why the first operation failed, and how the one ended that returned to the former state, if there was one."""
     first, last = followed[0], followed[-1]
     sentences = summary.failure(first, may_resume=first is last, source=source)
     if first is last:
         return sentences
     if last.has_succeeded:
-        return [*sentences, f"made up for: {summary.success(last)}"]
+        return [*sentences, f"returned to the former state: {summary.success(last)}"]
     return [*sentences, *summary.failure(last, may_resume=True, source=source)]
 
 
@@ -146,7 +147,7 @@ async def _follow_all(
     try:
         second = await client.releases.operation(follow_up_id(operation.id))
     except errors.NotFound:
-        return  # it had changed nothing
+        return  # the first operation had changed nothing, so no second one was begun
     followed.append(tree := release_tree.Tree(second.id))
     await _follow(client, second, tree, file)
 
@@ -172,7 +173,7 @@ async def _read(
     shown: "_View",
     display: "Display | None" = None,
 ) -> None:
-    """Show what happens to the operation until it is over, with its output where there is a display."""
+    """Show all changes of the operation until it is over, and on a display also its output."""
     import asyncio  # it costs start-up time, see main
 
     try:
@@ -198,7 +199,7 @@ async def _read_events(
     clock: server_clock.ServerClock,
     shown: "_View",
 ) -> None:
-    """Take what happens to the operation until it is over; a lost connection is waited for."""
+    """Take and show the changes of the operation until it is over. Waits after a lost connection."""
     from tinkwell.client import Event, errors
     from tinkwell.client.watch import reflector  # gRPC costs start-up time, see main
 
@@ -218,7 +219,7 @@ async def _read_events(
         async for part in parts:
             if isinstance(part, Event):
                 if part.resource_type is ResourceType.NODE and not tree.is_whole:
-                    # There is a plan now: what it brings is told before what happens to it.
+                    # There is a plan now. Its nodes are shown before the first change of one of them.
                     with contextlib.suppress(errors.Error):
                         _take(await _list(client, tree.operation_id), tree, clock, shown)
                 clock.is_at_least(part.created_at)
@@ -228,14 +229,14 @@ async def _read_events(
                 _take(part.items[0], tree, clock, shown)
             if tree.is_over:
                 break
-    # What no event tells is known as it was in the end, unless the server is away just now.
+    # The last list has the changes of which no event tells. Without an answer, they stay unknown.
     with contextlib.suppress(errors.Error):
         _take(await _list(client, tree.operation_id, has_runs=True), tree, clock, shown)
 
 
 async def _list(client: "Client", operation_id: str, *, has_runs: bool = False) -> "_Listed":
-    """Get the operation with its nodes, and what it has emitted, of which each event tells by itself."""
-    # In this order: where the operation is over, so are all of its nodes.
+    """Get the operation with its nodes and, with `has_runs`, the lifecycle events that it has emitted."""
+    # The operation is read first: if it is over by then, all nodes read after it are over, too.
     operation = await client.releases.operation(operation_id)
     nodes = [node async for node in client.releases.nodes(operation_id)]
     return operation, nodes, [run async for run in client.releases.lifecycle(operation_id)] if has_runs else []
@@ -251,7 +252,7 @@ def _take(listed: "_Listed", tree: release_tree.Tree, clock: server_clock.Server
 async def _list_again(
     client: "Client", tree: release_tree.Tree, clock: server_clock.ServerClock, shown: "_View", *, has_display: bool
 ) -> None:
-    """List the nodes again and again, where nobody looks at single calls only until all of them are known."""
+    """List the nodes again and again; without a display, which shows single steps, only until all nodes are known."""
     import asyncio  # it costs start-up time, see main
 
     from tinkwell.client import errors  # gRPC costs start-up time, see main
@@ -266,14 +267,14 @@ async def _list_again(
             is_missed = listed[0].state is State.PENDING and asked_at - began_at > _TAKEN_SECONDS
             before, hint = hint, (hint or await _hint(client, listed[0])) if is_missed else ""
         except errors.Error:
-            continue  # whatever it is, the watch tells it too, or ends by it
+            continue  # the watch meets the same error, and tells it or ends with it
         if hint != before:
             shown.note(hint)
         taken = time.monotonic() - asked_at
 
 
 async def _hint(client: "Client", operation: "Operation") -> str:
-    """Say what to do about an operation that nobody takes."""
+    """Say what to do about an operation that no provisioner takes."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     try:
@@ -283,19 +284,19 @@ async def _hint(client: "Client", operation: "Operation") -> str:
     if release.engine:
         return f"{release.name} keeps files on the engine {release.engine}; it waits for a provisioner there."
     start = f'"tinkwell provisioner --releases {release.namespace}"'
-    return f"No provisioner takes operations of {release.namespace}; one that does is started with {start}."
+    return f"No provisioner takes operations of {release.namespace}; start one with {start}."
 
 
 async def _read_output(client: "Client", tree: release_tree.Tree, display: "Display") -> None:
-    """Take the output of the operation until it is over; where the server refuses it, the tree goes on without."""
+    """Show the output of the operation until it is over. If the server refuses it, the tree is shown without output."""
     from tinkwell.client import errors  # gRPC costs start-up time, see main
 
     try:
-        # That the connection is lost, the watch tells.
+        # The watch tells of a lost connection.
         async for line in lines(client, tree.operation_id, follow=True, on_lost=lambda: None):
             tree.add(line)
             display.change()
     except errors.NotFound:
-        return  # it was deleted, which the watch tells
+        return  # the operation was deleted, and the watch tells that
     except errors.Error as error:
         display.note(f"The output cannot be shown: {error.message}")

@@ -1,4 +1,4 @@
-"""An operation's tree as nodes of text, for a moment.
+"""Describes the tree of an operation at one moment, as nodes of text.
 
 shop  upgrade  RUNNING  2 of 5 done (40%)  6s of 5m00s
 ├── batch 1 of 2
@@ -8,9 +8,9 @@ shop  upgrade  RUNNING  2 of 5 done (40%)  6s of 5m00s
 └── batch 2 of 2
     └── site   PENDING     waits for db (INSTALLING)
 
-What is in a chart stands below it: its first hooks, its subcharts by their batches, then its own resources, or these
-two the other way round where it is removed, and its last hooks. Events are there while they are heard, and where they
-fail. What their handlers have said last stands above all that.
+Below a chart stand its first hooks, its subcharts by their batches, its own resources and its last hooks; if the chart
+is removed, the resources come before the subcharts. An event is shown while its handlers run, and if it failed. The
+last messages of handlers stand above all nodes.
 """
 
 import dataclasses
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from tinkwell import client as client_library
 
 _MAX_NAMED_ACTIONS = 3
-# Of an operation's id, so that a row fits into 80 columns.
+# Only the first characters of an operation's id are shown, so that a row fits into 80 columns.
 _ID_CHARACTERS = 8
 
 
 def outline(tree: release_tree.Tree, now: datetime, *, note: str = "") -> Node:
-    """Give the whole tree at a moment by the server's clock; a note stands below it."""
+    """Return the whole tree at a moment by the server's clock, with the note below it."""
     notes = (Node(output.clean(note)),) if note else ()
     operation = tree.operation
     if operation is None:
@@ -61,7 +61,7 @@ def progress(tree: release_tree.Tree) -> tuple[str, ...]:
 
 
 def actions_text(node: "client_library.Node") -> str:
-    """Name the actions of a node, or count them where they are many; say where there were none."""
+    """Name the actions of a node, or count them if they are many; "unchanged" if there were none."""
     if not node.changed:
         return "unchanged" if node.state is NodeState.READY else ""
     names = [step.name for step in node.steps if step.kind is StepKind.ACTION and step.state is State.SUCCEEDED]
@@ -69,7 +69,7 @@ def actions_text(node: "client_library.Node") -> str:
 
 
 def step_text(tree: release_tree.Tree, node: "client_library.Node") -> str:
-    """Say which step of a node runs; empty where none is known to."""
+    """Say which step of a node runs; empty if none is known to run."""
     from tinkwell.client.release import failure  # gRPC costs start-up time, see main
 
     step = tree.current_step(node)
@@ -78,12 +78,12 @@ def step_text(tree: release_tree.Tree, node: "client_library.Node") -> str:
     actions = tree.actions(node)
     place = f" ({actions.index(step) + 1} of {len(actions)})" if step in actions and len(actions) > 1 else ""
     again = f"  attempt {step.attempt}" if step.attempt > 1 and step.state is State.RUNNING else ""
-    waits = "  is repeated" if step.state is State.PENDING else ""
+    waits = "  waits for its next attempt" if step.state is State.PENDING else ""
     return f"{failure.step_title(step)}{place}{again}{waits}"
 
 
 def _batches(tree: release_tree.Tree, now: datetime) -> tuple[Node, ...]:
-    """Give the nodes below their batches and charts, or by themselves where there is one batch."""
+    """Return the nodes below their batches and charts; without a batch above them if there is only one."""
     focus = tree.focus
     if any(node.kind is NodeKind.CHART for node in tree.nodes):
         found = arrangement.of(tree.nodes)
@@ -102,7 +102,7 @@ def _said(tree: release_tree.Tree) -> tuple[Node, ...]:
 
 
 def _grouped(nodes: Iterable[tuple[object, Node]]) -> tuple[Node, ...]:
-    """Put nodes below their batches, in whose order they come, each with what tells its batch from others."""
+    """Put nodes below their batches. Each is given with a key of its batch, and those of one batch stand together."""
     groups = [
         tuple(node for _, node in those) for _, those in itertools.groupby(nodes, key=lambda numbered: numbered[0])
     ]
@@ -115,7 +115,7 @@ def _grouped(nodes: Iterable[tuple[object, Node]]) -> tuple[Node, ...]:
 
 
 def _chart(tree: release_tree.Tree, found: arrangement.Arrangement, node: "client_library.Node", now: datetime) -> Node:
-    """Give a chart with what is in it, or a node that has nothing in it."""
+    """Return a chart with the nodes in it, or a node of another kind by itself."""
     shown = _node(tree, node, now, has_focus=node == tree.focus)
     if node.kind is not NodeKind.CHART:
         return shown
@@ -143,13 +143,13 @@ def _node(tree: release_tree.Tree, node: "client_library.Node", now: datetime, *
 
 
 def _is_to_go(node: "client_library.Node") -> bool:
-    """Whether a node is to be removed; a hook of a removal is brought about."""
+    """Whether a node waits to be removed. A hook of a removal is run, not removed."""
     is_waiting = node.task is NodeTask.REMOVE and node.state is NodeState.PENDING
     return is_waiting and node.kind in (NodeKind.RESOURCE, NodeKind.CHART)
 
 
 def _operation_time(operation: "client_library.Operation", now: datetime) -> str:
-    """Say how long it took, or how much of its time has passed: that counts from the request on."""
+    """Say how long an operation took, or how much of its time has passed since its request."""
     if operation.created_at is None:
         return ""
     if operation.state.is_final:
@@ -168,6 +168,6 @@ def _node_time(node: "client_library.Node", now: datetime) -> str:
 
 
 def taken(time: timedelta) -> str:
-    """Say how long something took that has ended."""
+    """Describe the time that something took from its start to its end."""
     seconds = max(time.total_seconds(), 0.0)
     return f"{seconds:.1f}s" if seconds < 60 else duration.show(seconds)

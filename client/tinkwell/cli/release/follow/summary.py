@@ -1,4 +1,4 @@
-"""The outcome of an operation, in a sentence or two."""
+"""Describes the outcome of an operation in one or two sentences."""
 
 import re
 from enum import StrEnum
@@ -31,7 +31,7 @@ _DONE = {
     OperationKind.UNINSTALL: "UNINSTALLED",
     OperationKind.PLAN: "PLANNED",
 }
-# What the message of an event has in it where a script of a chart was at fault: where that is, and what it is.
+# The message of an event has this part if a script of a chart failed: the line of the script and its handler.
 _SCRIPT = re.compile(r"\.lua:\d+: the handler of ")
 _TEST = "@test"
 
@@ -39,7 +39,7 @@ _TEST = "@test"
 def success(tree: release_tree.Tree) -> str:
     """Describe the outcome of an operation that succeeded: `shop DEPLOYED as revision 4 in 9.3s: 3 changed`."""
     operation = tree.operation
-    assert operation is not None  # whoever knows that it succeeded knows it
+    assert operation is not None  # a tree that has succeeded has its operation
     if operation.kind is OperationKind.TEST:
         tests = _tests(tree.nodes)
         if not tests:
@@ -52,12 +52,12 @@ def success(tree: release_tree.Tree) -> str:
 def failure(tree: release_tree.Tree, *, may_resume: bool, source: Source | None = None) -> list[str]:
     """Say why an operation ended without success, what it has changed, and how to go on.
 
-    `source` is what the release is made of, where that is known.
+    `source` says what the release is made of, None if that is unknown.
     """
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
 
     operation = tree.operation
-    assert operation is not None  # as above
+    assert operation is not None  # a tree that is over has its operation
     node = words.first_failed(tree.nodes)
     why = words.of_node(node) if node is not None else words.reason(operation)
     if operation.kind is OperationKind.TEST:
@@ -73,9 +73,10 @@ def failure(tree: release_tree.Tree, *, may_resume: bool, source: Source | None 
 
 
 def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | None = None) -> str:
-    """Say how to go on after an operation that ended without success; empty where there is nothing to go on with.
+    """Say how to go on after an operation that ended without success; empty if nothing is left to do.
 
-    What its manifest is the cause of would fail once more in the same way, and so would what its plan does not have.
+    Resuming is not advised if the cause is in the manifest or the chart, or if the plan does not fit, because the
+    operation would fail again in the same way.
     """
     from tinkwell.client.release import failure as words  # gRPC costs start-up time, see main
     from tinkwell.core.release.preview import applying  # jsonschema does, too
@@ -99,7 +100,7 @@ def way_on(operation: "Operation", nodes: "Collection[Node]", source: Source | N
 
 
 def counts(tree: release_tree.Tree) -> str:
-    """Count the resources by what became of them; what becomes of a chart follows from these."""
+    """Count the resources by their outcomes. Charts are not counted: their outcome follows from their resources."""
     found = {
         "changed": tree.count(NodeState.READY, changed=True),
         "unchanged": tree.count(NodeState.READY, changed=False),
@@ -112,16 +113,16 @@ def counts(tree: release_tree.Tree) -> str:
 
 
 def command(verb: str, operation: "Operation", *options: str) -> str:
-    """Give a command line that does something about the release."""
+    """Return a command line for the release, in double quotes."""
     words = " ".join(("", *options)) if options else ""
     elsewhere = f" -n {operation.namespace}" if operation.namespace != DEFAULT_NAMESPACE else ""
     return f'"tinkwell release {verb} {operation.release_name}{elsewhere}{words}"'
 
 
 def _fails_again(node: "Node", operation: "Operation") -> bool:
-    """Tell whether a node failed by what its manifest or its chart says, which a resumed operation has as it was."""
+    """Tell whether a node failed because of its manifest or chart, which a resumed operation would use unchanged."""
     if node.kind is NodeKind.EVENT:
-        # What removes a release has nothing that a mended chart could be given to.
+        # An uninstall takes no chart, so a mended chart would not help.
         return operation.kind is not OperationKind.UNINSTALL and _SCRIPT.search(node.message) is not None
     return report.is_wrong_config(node.message) or report.is_wrong_plug(node.message)
 
@@ -137,10 +138,10 @@ def _number(tests: int) -> str:
 def _failed_test(tree: release_tree.Tree) -> str:
     """Say how tests ended without success: `the test of shop ended as FAILED in 2s: 1 of 3 tests failed; …`.
 
-    It is the test that has this state: the release keeps its own.
+    The state is that of the test. The release keeps its own state.
     """
     operation = tree.operation
-    assert operation is not None  # as above
+    assert operation is not None  # a tree that is over has its operation
     tests = _tests(tree.nodes)
     failed = sum(node.state is NodeState.FAILED for node in tests)
     told = f"{failed} of {_number(len(tests))} failed" if failed else ""

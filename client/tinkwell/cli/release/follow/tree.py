@@ -32,7 +32,7 @@ _WORKING = (NodeState.INSTALLING, NodeState.REMOVING)
 class Tree:
     """An operation, its nodes with their steps, and the last output lines of each node.
 
-    Nodes are in the order of the plan; none are there before it has one.
+    Nodes are in the order of the plan. Before the operation has a plan, there are none.
     """
 
     def __init__(self, operation_id: str) -> None:
@@ -41,16 +41,16 @@ class Tree:
         self._nodes: dict[str, Node] = {}
         self._steps: dict[str, dict[int, Step]] = {}
         self._runs: dict[str, LifecycleRun] = {}
-        # By the path of their node: who printed the lines, and the last of them.
+        # By the path of a node: the step and attempt that printed last, and the last lines of their output.
         self._tails: dict[str, tuple[tuple[str, int], log_line.Tail]] = {}
-        # Nodes with their steps in the order of the plan, and those of which that is not what is known any more.
+        # The nodes with their steps, in the order of the plan, and the paths of those that have changed since.
         self._whole: dict[str, Node] = {}
         self._stale: set[str] = set()
         self._planned = Plan(())
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will happen any more."""
+        """Whether the operation has ended."""
         return self.operation is not None and self.operation.state.is_final
 
     @property
@@ -60,7 +60,7 @@ class Tree:
 
     @property
     def nodes(self) -> "Collection[Node]":
-        """The nodes that are known, with their steps, in the order of the plan."""
+        """The known nodes with their steps, in the order of the plan."""
         if self._stale:
             before = len(self._whole)
             for path in self._stale.intersection(self._nodes):
@@ -72,12 +72,12 @@ class Tree:
 
     @property
     def resources(self) -> "list[Node]":
-        """The nodes that are known of resources, without charts, hooks and events."""
+        """The known nodes of resources, without charts, hooks and events."""
         return [node for node in self.nodes if node.kind is NodeKind.RESOURCE]
 
     @property
     def said(self) -> "list[tuple[LifecycleRun, list[str]]]":
-        """The events of charts of which anything was said, in their order, with the last lines of it in all."""
+        """The lifecycle events with messages, in order, each with its lines: the last TAIL_LINES lines in all."""
         left, found = TAIL_LINES, []
         for run in sorted(self._runs.values(), key=lambda run: run.ordinal, reverse=True):
             if left and (lines := run.message.splitlines()[-left:]):
@@ -87,7 +87,7 @@ class Tree:
 
     @property
     def focus(self) -> "Node | None":
-        """The node to look at: the first that failed, else the last that is worked on; a chart only follows others."""
+        """The node that matters most: the first that failed, else the last in progress. It is never a chart."""
         nodes = [node for node in self.nodes if node.kind is not NodeKind.CHART]
         failed = (node for node in nodes if node.state is NodeState.FAILED)
         working = [node for node in nodes if node.state in _WORKING]
@@ -95,7 +95,7 @@ class Tree:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all nodes of the plan are known, of which no event tells."""
+        """Whether all nodes of the plan are known. No event tells of a node when the plan is made."""
         if self.operation is None or not 0 < self.operation.total_nodes <= len(self._nodes):
             return False
         has_gap = max(node.ordinal for node in self._nodes.values()) >= len(self._nodes)
@@ -109,9 +109,9 @@ class Tree:
     def replace(
         self, operation: "Operation", nodes: "Iterable[Node]", runs: "Iterable[LifecycleRun]" = ()
     ) -> "list[Resource]":
-        """Take lists; gives what is newer than before in the order in which it happened, as far as that is known.
+        """Take lists. Returns the resources that are newer than the known ones, in the order of their times.
 
-        The operation is the last if it is over, and the first if not.
+        The operation is the last of them if it is over, else the first.
         """
         changed: list[Resource] = []
         for node in nodes:
@@ -125,7 +125,7 @@ class Tree:
         return changed
 
     def apply(self, event: "Event") -> "Resource | None":
-        """Take an event; gives what it is about as it is now, None where the event is older than what is known."""
+        """Take an event. Returns its resource as it is now, None if the event is older than the known state."""
         from tinkwell import client as client_library  # gRPC costs start-up time, see main
 
         if event.resource_type is ResourceType.OPERATION and event.resource_id != self.operation_id:
@@ -143,11 +143,11 @@ class Tree:
                 return None
 
     def node(self, path: str) -> "Node | None":
-        """Give a node with its steps."""
+        """Return a node with its steps; None if it is unknown."""
         return self._whole.get(path) if self.nodes else None
 
     def add(self, line: "StepLogLine") -> None:
-        """Take an output line; of a node the lines of the latest step are kept."""
+        """Take an output line. For each node, only the lines of the latest step's attempt are kept."""
         known = self._tails.get(line.path)
         printer = (line.step_id, line.attempt)
         if known is None or known[0] != printer:
@@ -155,23 +155,23 @@ class Tree:
         known[1].add(line)
 
     def tail(self, node: "Node") -> list[str]:
-        """Give the last output lines of a node: all that are kept of one that failed, one of one that works."""
+        """Return the last output lines of a node: all kept lines of a failed node, one line of a node in progress."""
         known = self._tails.get(node.path)
         if known is None or (node.state is not NodeState.FAILED and node.state not in _WORKING):
             return []
         return known[1].texts()[0 if node.state is NodeState.FAILED else -1 :]
 
     def current_step(self, node: "Node") -> "Step | None":
-        """Give the step of a node that runs, or is about to run once more; None where none is known."""
+        """Return the step of a node that runs or waits for its next attempt; None if none is known."""
         begun = (step for step in node.steps if not step.state.is_final and step.attempt)
         return next(begun, None)
 
     def actions(self, node: "Node") -> "list[Step]":
-        """Give the actions of a node in order."""
+        """Return the actions of a node in order."""
         return [step for step in node.steps if step.kind is StepKind.ACTION]
 
     def wait(self, node: "Node", *, with_states: bool = True) -> str:
-        """Say what a node waits for; empty where it does not wait."""
+        """Say what a node waits for; empty if it does not wait."""
         if self.is_over or not self.is_whole or node.state is not NodeState.PENDING:
             return ""
         if len(self._nodes) > MAX_EXPLAINED_NODES:
@@ -184,24 +184,24 @@ class Tree:
         return f"waits for {', '.join(names)}{more}"
 
     def moment(self, resource: "Resource") -> "datetime | None":
-        """Give the time since when something is as it is, where no event tells it."""
+        """Return the time of the last change of a resource that came without an event."""
         from tinkwell import client as client_library  # gRPC costs start-up time, see main
 
         if isinstance(resource, client_library.LifecycleRun):
             return resource.updated_at
         if resource.state.is_final:
             return resource.finished_at or resource.updated_at
-        # What is worked on may have changed since, without another state.
+        # The last update of a resource in progress may be later than the change of its state.
         is_begun = resource.state is not State.PENDING and resource.state is not NodeState.PENDING
         return (resource.started_at if is_begun else None) or resource.updated_at or resource.created_at
 
     def count(self, state: NodeState, *, changed: bool | None = None) -> int:
-        """Count the resources whose nodes have a state, if wanted only those that were changed, or were not."""
+        """Count the resources in a state; with `changed`, only those that were changed, or that were not."""
         found = (node for node in self.resources if node.state is state)
         return sum(changed is None or node.changed is changed for node in found)
 
     def _blockers(self, path: str) -> "tuple[walk.Blocker, ...]":
-        """Give what a node waits for: by itself or, as nothing says once more, with the charts that it is in."""
+        """Return the nodes that a node waits for or, if there are none, those that the charts around it wait for."""
         states = {path: found.state for path, found in self._nodes.items()}
         found = walk.waits_for(self._plan(), states, path)
         chart = name.parent_chart(path)
@@ -211,7 +211,7 @@ class Tree:
         return found
 
     def _named(self, blocker: walk.Blocker) -> str:
-        """Name what is waited for with its state; of a chart that is worked on also how far it is."""
+        """Name a node with its state; for a chart in progress, also say how many of its resources are ready."""
         inside = (f"{blocker.path}:", f"{blocker.path}.")
         states = [node.state for node in self.resources if node.path.startswith(inside)]
         is_counted = blocker.state is NodeState.INSTALLING and len(states) > 1
@@ -223,12 +223,12 @@ class Tree:
         called = (NodeKind.RESOURCE, NodeKind.HOOK)
         working = sum(node.state in _WORKING for node in self.nodes if node.kind in called)
         is_full = options is not None and working >= options.parallel
-        return f"waits until fewer than {working} are worked on" if is_full else ""
+        return f"waits until fewer than {working} others are in progress" if is_full else ""
 
     def _take_operation(self, operation: "Operation") -> bool:
         known = self.operation
         if known is not None and operation.version <= known.version:
-            # Phases and counters change without an event.
+            # Phases and counters change without an event, and without a new version.
             self.operation = operation if operation.version == known.version and operation.options else known
             return False
         options = operation.options or (known.options if known is not None else None)
@@ -239,7 +239,7 @@ class Tree:
         known = self._nodes.get(node.path)
         if known is not None and known.version > node.version:
             return False
-        # Events do not have what the plan says.
+        # The node in an event lacks the names of the nodes before it, which the plan has.
         after = node.after or (known.after if known is not None else ())
         if known is not None and known.after != after:
             self._planned = Plan(())
@@ -257,7 +257,7 @@ class Tree:
         return True
 
     def _take_run(self, run: "LifecycleRun") -> bool:
-        """Take an event of a chart; gives whether it is newer, and one that anybody has heard."""
+        """Take a lifecycle event. Returns whether it is newer than the known one, and had a handler or a message."""
         known = self._runs.get(run.id)
         if known is not None and known.version >= run.version:
             return False
@@ -277,7 +277,7 @@ class Tree:
 
 
 def moment_of_answer(operation: "Operation") -> "datetime | None":
-    """Give the server's time when it told of an operation; its deadline counts from its request."""
+    """Return the server's time when it answered with this operation, from its deadline; None if it has none."""
     if operation.remaining_seconds is None or operation.created_at is None or operation.options is None:
         return None
     return operation.created_at + timedelta(seconds=operation.options.timeout_seconds - operation.remaining_seconds)

@@ -1,1 +1,1 @@
-"""The ReleaseService of the fake server, and what it keeps."""
+"""The ReleaseService of the fake server, and the data that it keeps."""

@@ -1,4 +1,4 @@
-"""Writes what the core's rules say of an operation: each change in its order, with the event that it has."""
+"""Writes the changes that the core's rules return for an operation, in their order, each with its event."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ from tinkwell.core.release.transition.row import ReleaseRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
-    """What a submission brings, as JSON texts; empty where a former revision has them."""
+    """The documents of a submission, as JSON texts; empty if a former revision has them."""
 
     manifest: str
     late: str
@@ -37,7 +37,7 @@ def write(
     documents: Documents | None = None,
     cancel_reason: str | None = None,
 ) -> None:
-    """Write changes of an operation; what is taken is held under the lease of this id."""
+    """Write changes of an operation. An operation that is taken is held under the lease `lease_id`."""
     writer = _Writer(world, operation_id, lease_id, documents, cancel_reason)
     if documents is not None and changes:
         world.releases.facts_of(operation_id).plan = documents.plan
@@ -46,7 +46,7 @@ def write(
 
 
 def expire(world: World, operation: Operation) -> Operation:
-    """End an operation if it is past its deadline or cancelled, and nobody alive holds it; gives it as it is then."""
+    """End an operation that is past its deadline or cancelled, unless a living lease holds it. Returns it as it is."""
     row = release_row.operation_row(world, operation)
     if not ending.is_due(row, release_row.hold(world, operation)):
         return operation
@@ -89,7 +89,7 @@ class _Writer:
             case change.AddNodes() | change.MoveNode() | change.AddStep() | change.MoveStep():
                 self._write_progress(each)
             case change.HearSecrets():
-                pass  # as all that is secret in reports, it was noted before
+                pass  # the secrets of reports were noted before
             case change.StoreResource() | change.DropResource():
                 self._write_resource(each)
             case change.StoreEmitted():
@@ -164,7 +164,7 @@ class _Writer:
     def _add_revision(self, each: change.AddRevision) -> None:
         operation, facts = self._operation, self._book.facts_of(self._id)
         former = self._book.stored(operation.release_id, each.rollback_of)
-        assert self._documents is not None  # a revision is born by a submission
+        assert self._documents is not None  # only a submission creates a revision
         revision = Revision(
             release_id=operation.release_id,
             revision=each.revision,
@@ -228,7 +228,7 @@ class _Writer:
             started_at=old.started_at or (self._now if row.state is State.RUNNING else None),
             finished_at=self._now if row.state.is_final else None,
         )
-        # Phases and counters make no event.
+        # A change of the phase or of counters alone has no event.
         asked = (new.cancel_requested, new.cancel_grace_seconds)
         is_told = new.state is not old.state or asked != (old.cancel_requested, old.cancel_grace_seconds)
         (self._world.put if is_told else self._world.keep)(new)
@@ -336,7 +336,7 @@ class _Writer:
 
 
 def _release_event(old: Release, new: Release, operation: Operation, facts: release_book.Facts) -> EventType:
-    """Say which event tells of a release: one that goes back to where it was is neither deployed nor has it failed."""
+    """Return the type of the release's event. A release that returns to its former state gets UPDATED."""
     if new.state is old.state:
         return EventType.UPDATED
     goes_back = facts.former_state is ReleaseState.FAILED and not facts.plan

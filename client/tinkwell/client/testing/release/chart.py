@@ -1,4 +1,4 @@
-"""Charts of the fake server, and the requests that make releases of them. Schemas of values are not looked at."""
+"""Charts of the fake server, and the requests that make releases of them. Values are not checked by a schema."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ _MAX_BYTES = rendered.MAX_MANIFEST_BYTES
 
 
 def upload(world: World, data: bytes) -> Chart:
-    """Store a chart; one that is there stays as it is."""
+    """Store a chart. A known one stays as it is."""
     digest = archive.digest(data)
     if digest in world.releases.archives:
         return find(world, digest)
@@ -84,13 +84,13 @@ def plan(world: World, request: pb.PlanRequest) -> Operation:
 
 
 def archive_of(book: ReleaseBook, source: str) -> bytes | None:
-    """Give the archive of the chart that a source names; None where it names none."""
+    """Return the archive of the chart that a source names; None if it names none."""
     found = ChartSource.read(json.loads(source or "{}"))
     return book.archives[found.digest] if found is not None else None
 
 
 def all_values(world: World, stored: StoredRevision) -> dict[str, Any] | None:
-    """Give all values of a revision; None where it is not made of a chart."""
+    """Return all values of a revision; None if it is not made from a chart."""
     unit = unit_of(world, stored)
     if unit is None:
         return None
@@ -100,12 +100,12 @@ def all_values(world: World, stored: StoredRevision) -> dict[str, Any] | None:
 
 
 def changed_values(stored: StoredRevision) -> JsonObject | None:
-    """Give the values of a revision that handlers have changed; None where they have not."""
+    """Return the values of a revision that handlers have changed; None if they changed none."""
     return rendered.values_of(document.parse_json_object("manifest", stored.manifest or "{}", max_bytes=_MAX_BYTES))
 
 
 def unit_of(world: World, stored: StoredRevision) -> Unit | None:
-    """Give what the chart of a revision comes to; None where it is not made of one."""
+    """Return the evaluated chart of a revision; None if it is not made from a chart."""
     source = ChartSource.read(document.parse_json_object("source", stored.source))
     if source is None:
         return None

@@ -1,4 +1,4 @@
-"""Explanations of the fake server, by the rules of the core. How long calls may take it does not know of manifests."""
+"""Explanations of the fake server, by the core's rules. It does not know the timeouts that manifests set."""
 
 import datetime
 import json
@@ -19,7 +19,7 @@ from tinkwell.core.release.plan import Plan
 
 
 def explain(world: World, release: Release, found: Operation, request: pb.ExplainRequest) -> pb.ExplainResponse:
-    """Answer as the server does."""
+    """Return the answer that the server would give."""
     facts = _facts(world, release, found)
     answer = pb.ExplainResponse(operation_id=found.id, sentence=sentence.of_operation(facts.operation))
     if request.with_values:

@@ -23,7 +23,7 @@ def test(world: World, request: pb.TestRequest) -> Operation:
 
 
 def plan(world: World, request: pb.PlanRequest) -> Operation:
-    """Begin a plan of manifests, or of what is installed."""
+    """Begin a plan of manifests, or of the installed release."""
     name, has_source = release_request.title(request), bool(request.files)
 
     def judge(release: ReleaseRow | None) -> Begun:
@@ -35,7 +35,7 @@ def plan(world: World, request: pb.PlanRequest) -> Operation:
 
 
 def check(request: pb.PlanRequest) -> None:
-    """Refuse what belongs to a chart without one, and to manifests without any."""
+    """Refuse fields that need a chart if no chart is given, and fields that need manifests if none are given."""
     if request.chart and request.files:
         raise errors.InvalidField.of("files", "are given beside a chart; give one of both")
     for source, names in (("chart", _OF_CHART), ("files", _OF_FILES)):
@@ -47,7 +47,7 @@ def check(request: pb.PlanRequest) -> None:
 
 
 def apply_plan(world: World, request: pb.ApplyPlanRequest) -> Operation:
-    """Begin what was planned, with what the plan was made of."""
+    """Begin the operation that was planned, with the input of the plan."""
     made = world.find(Operation, request.plan)
     facts = world.releases.facts_of(made.id)
 

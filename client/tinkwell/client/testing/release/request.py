@@ -1,4 +1,4 @@
-"""What begins operations in the fake server, and the documents that they work by."""
+"""The requests that begin operations in the fake server, and the documents of these operations."""
 
 import dataclasses
 import json
@@ -30,12 +30,12 @@ from tinkwell.core.secret import document as secret_document
 from tinkwell.core.secret import sensitive
 from tinkwell.core.value import document
 
-# Says what a request begins on a release, None where the name is free.
+# Decides what a request begins on a release; the release is None if its name is free.
 Begin: TypeAlias = Callable[[ReleaseRow | None], Begun]
 
 
 def apply(world: World, request: pb.ApplyRequest | pb.PlanRequest, judge: Begin = rule.begin_apply) -> Operation:
-    """Begin to apply manifests, or what the judge says."""
+    """Begin to apply manifests, or the operation that `judge` decides on."""
     files = [(file.name, file.text) for file in request.files]
     if not files:
         raise errors.InvalidField.of("files", "is empty; give at least one file")
@@ -60,7 +60,7 @@ def apply(world: World, request: pb.ApplyRequest | pb.PlanRequest, judge: Begin 
 
 
 def rollback(world: World, request: pb.RollbackRequest) -> Operation:
-    """Begin to bring a former revision about again."""
+    """Begin to return to a former revision."""
 
     def judge(release: ReleaseRow | None) -> Begun:
         found = world.find(Release, release.id) if release is not None else None
@@ -80,7 +80,7 @@ def uninstall(world: World, request: pb.UninstallRequest) -> Operation:
 
 
 def resume(world: World, request: pb.ResumeRequest) -> Operation:
-    """Begin to go on with a release that has failed."""
+    """Begin to resume a failed release."""
 
     def judge(release: ReleaseRow | None) -> Begun:
         mine = [each for each in world.all(Operation) if release is not None and each.release_id == release.id]
@@ -92,12 +92,12 @@ def resume(world: World, request: pb.ResumeRequest) -> Operation:
 
 
 def find(world: World, namespace: str, name: str) -> Release | None:
-    """Find a release by its name; None where there is none."""
+    """Find a release by its name; None if it does not exist."""
     return next((each for each in world.all(Release) if (each.namespace, each.name) == (namespace, name)), None)
 
 
 def documents_of(world: World, operation: Operation) -> dict[str, str]:
-    """Give the documents that an operation works on: those of its revision, but for what is its own."""
+    """Return the documents of an operation: those of its revision, except the documents that it has itself."""
     facts = world.releases.facts_of(operation.id)
     stored = world.releases.stored(operation.release_id, operation.revision or facts.rollback_of)
     found = {"source": facts.source, "plan": facts.plan, "expected": world.releases.facts_of(operation.plan_of).result}
@@ -116,7 +116,7 @@ def documents_of(world: World, operation: Operation) -> dict[str, str]:
 
 
 def brought(world: World, operation: Operation, texts: Mapping[str, str]) -> release_change.Documents:
-    """Give what is stored of a submission: an operation that has rendered nothing brings about what is stored."""
+    """Return the documents to store from a submission. An operation that rendered nothing uses the stored ones."""
     if not release_row.operation_row(world, operation).renders:
         return release_change.Documents(manifest="", late="", plan=texts["plan"])
     for field in ("manifest", "late"):
@@ -128,7 +128,7 @@ def brought(world: World, operation: Operation, texts: Mapping[str, str]) -> rel
 def submission(
     world: World, operation: Operation, documents: release_change.Documents, *, has_plugs: bool
 ) -> Submission:
-    """Give what the rules need of a plan that comes."""
+    """Return a submitted plan in the form that the core's rules take."""
     release, facts = world.find(Release, operation.release_id), world.releases.facts_of(operation.id)
     deployed = world.releases.stored(release.id, release.revision)
     former = world.releases.stored(release.id, facts.rollback_of)
@@ -148,7 +148,7 @@ def submission(
 
 
 def _weighed(source: str) -> Any:
-    """Give a source without what changes nothing of what is brought about."""
+    """Return a source without the parts that do not affect the resources."""
     return {name: found for name, found in json.loads(source or "{}").items() if name != "strict"}
 
 
@@ -161,7 +161,7 @@ def begin(
     options: Options | None = None,
     plan_of: str = "",
 ) -> Operation:
-    """Begin what a request asks for, unless that was done already; `options` are the request's where none are given."""
+    """Begin the operation of a request, unless it has begun already; `options` are by default those of the request."""
     options = options or _options(request.options)
     known: Operation | None = world.resources[ResourceType.OPERATION].get(request.operation_id)
     asked = request.SerializeToString(deterministic=True)
@@ -204,7 +204,7 @@ def begin(
 
 
 def _moved(world: World, release: Release, begun: Begun, request: Any, source: str) -> Release:
-    """Write the release of an operation that begins; a test or a plan leaves one as it is that is installed."""
+    """Write the release of an operation that begins. A test or a plan does not change an installed release."""
     is_known = release.id in world.resources[ResourceType.RELEASE]
     if is_known and not begun.kind.changes_release and begun.release_state is not ReleaseState.PLANNED:
         return release
@@ -217,7 +217,7 @@ def _moved(world: World, release: Release, begun: Begun, request: Any, source: s
 
 
 def title(request: Any) -> str:
-    """Give the name of a request's release as messages tell it."""
+    """Return the name of a request's release for messages."""
     namespace = request.namespace or release_name.DEFAULT_NAMESPACE
     name: str = request.name
     return name if namespace == release_name.DEFAULT_NAMESPACE else f"{namespace}/{name}"

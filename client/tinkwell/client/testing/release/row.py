@@ -1,4 +1,4 @@
-"""The releases of the fake server as the core's rules need them."""
+"""Turns the releases of the fake server into the rows that the core's rules take."""
 
 import json
 from collections.abc import Iterable
@@ -12,36 +12,36 @@ from tinkwell.core.release.transition.row import NodeRow, OperationRow, ReleaseR
 
 
 def nodes_of(world: World, operation_id: str) -> list[Node]:
-    """Get the nodes of an operation in the order of its plan."""
+    """Return the nodes of an operation in the order of its plan."""
     return sorted((n for n in world.all(Node) if n.operation_id == operation_id), key=lambda node: node.ordinal)
 
 
 def steps_of(world: World, operation_id: str, path: str) -> list[Step]:
-    """Get the steps of a node in order."""
+    """Return the steps of a node in order."""
     found = (step for step in world.all(Step) if step.operation_id == operation_id and step.path == path)
     return sorted(found, key=lambda step: step.ordinal)
 
 
 def runs_of(world: World, operation_id: str) -> list[LifecycleRun]:
-    """Get what an operation emitted, in its order."""
+    """Return the lifecycle events that an operation emitted, in order."""
     found = (run for run in world.all(LifecycleRun) if run.operation_id == operation_id)
     return sorted(found, key=lambda run: run.ordinal)
 
 
 def remaining_seconds(world: World, operation: Operation) -> float:
-    """Get the server's seconds to the deadline of an operation."""
+    """Return the server's seconds to the deadline of an operation."""
     options = operation.options or Options()
     return world.clock.left(operation.created_at, options.timeout_seconds) or 0.0
 
 
 def hold(world: World, operation: Operation) -> lease.Hold:
-    """Get under which lease an operation is held."""
+    """Return the lease that holds an operation, with its state."""
     lease_id = world.releases.facts_of(operation.id).lease_id
     return lease.Hold(kind="operation", id=operation.id, lease_id=lease_id, lease=world.ledger.lease(lease_id))
 
 
 def release_row(world: World, release: Release) -> ReleaseRow:
-    """Give a release as the rules need it."""
+    """Return a release as a row."""
     mine = (each for each in world.all(Operation) if each.release_id == release.id)
     return ReleaseRow(
         id=release.id,
@@ -58,7 +58,7 @@ def release_row(world: World, release: Release) -> ReleaseRow:
 
 
 def operation_row(world: World, operation: Operation) -> OperationRow:
-    """Give an operation as the rules need it."""
+    """Return an operation as a row."""
     facts = world.releases.facts_of(operation.id)
     return OperationRow(
         id=operation.id,
@@ -83,12 +83,12 @@ def operation_row(world: World, operation: Operation) -> OperationRow:
 
 
 def node_row(node: Node) -> NodeRow:
-    """Give a node as the rules need it."""
+    """Return a node as a row."""
     return NodeRow(path=node.path, kind=node.kind, task=node.task, state=node.state)
 
 
 def step_rows(steps: Iterable[Step]) -> list[StepRow]:
-    """Give steps as the rules need them."""
+    """Return steps as rows."""
     return [
         StepRow(path=step.path, ordinal=step.ordinal, kind=step.kind, state=step.state, attempt=step.attempt)
         for step in steps
@@ -96,7 +96,7 @@ def step_rows(steps: Iterable[Step]) -> list[StepRow]:
 
 
 def leftover(world: World, operation: Operation) -> Leftover:
-    """Give what the end of an operation changes beside it."""
+    """Return the other rows that the end of an operation changes."""
     nodes = nodes_of(world, operation.id)
     steps = [step for node in nodes for step in steps_of(world, operation.id, node.path)]
     return Leftover(

@@ -1,4 +1,4 @@
-"""What is secret in the releases of the fake server, which keeps it in clear and hides it from all but holders."""
+"""The secrets of releases. The fake server keeps them in clear, and shows them only to holders of operations."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,25 +12,25 @@ from tinkwell.core.secret.mask import MASK, Masker
 
 
 class Secrets:
-    """Texts that are secret, by the ids of releases."""
+    """The secret texts of releases, by the ids of the releases."""
 
     def __init__(self) -> None:
         self._texts: dict[str, frozenset[str]] = {}
 
     def learn(self, release_id: str, texts: Iterable[str]) -> None:
-        """Keep texts from sight; raises `errors.InvalidField` where there are too many."""
+        """Hide texts from now on. Raises `errors.InvalidField` if there are too many."""
         known = self.texts(release_id).union(texts)
         Masker(known)
         self._texts[release_id] = known
 
     def learn_manifest(self, release_id: str, manifest: str, late: str, declared: Mapping[str, Iterable[str]]) -> None:
-        """Take note of what is sensitive in a manifest, also at the pointers that images have named."""
+        """Hide the sensitive values of a manifest, including those at pointers that images have named."""
         document = json.loads(manifest)
         places = sensitive.of_rendered(document, json.loads(late or "{}"), declared)
         self.learn(release_id, secret_document.texts_at("manifest", document, places.secret))
 
     def learn_reports(self, release_id: str, reports: Iterable[Report]) -> None:
-        """Take note of what reports say is secret."""
+        """Hide the values that reports call secret."""
         for each in reports:
             if isinstance(each, ResourceReport):
                 self.learn(release_id, each.secrets)
@@ -38,20 +38,20 @@ class Secrets:
                     self.learn(release_id, secret_document.texts_at(name, json.loads(text or "null"), each.sensitive))
 
     def texts(self, release_id: str) -> frozenset[str]:
-        """Give what is secret in a release."""
+        """Return the secret texts of a release."""
         return self._texts.get(release_id, frozenset())
 
     def shown(self, release_id: str, document: Any) -> Any:
-        """Give a document as everybody sees it."""
+        """Return a document with its secrets hidden."""
         return secret_document.extract(document, masker=Masker(self.texts(release_id))).document
 
     def shown_args(self, release_id: str, args: Sequence[str]) -> list[str]:
-        """Give arguments as everybody sees them."""
+        """Return arguments with their secrets hidden."""
         masker = Masker(self.texts(release_id))
         return [MASK if masker.finds(arg) else arg for arg in args]
 
 
 def declared(resources: Iterable[Resource]) -> dict[str, list[str]]:
-    """Give the pointers that images have named, by the paths of the resources."""
+    """Return the pointers that images have named, by the paths of their resources."""
     found = {each.path: (each.init or {}).get("tinkwell", {}).get("sensitive", []) for each in resources}
     return {path: pointers for path, pointers in found.items() if pointers}

@@ -1,8 +1,7 @@
 """The ReleaseService of the fake server.
 
-Manifests are read, and requests and reports judged, by the rules of the core, as the real server does. Nobody carries
-operations out here but whoever calls as a provisioner does; deadlines follow the clock of the world. Old revisions and
-charts are not forgotten.
+Manifests are read, and requests and reports judged, by the core's rules, as in the real server. Operations advance only
+by calls that a provisioner makes. Deadlines follow the clock of the world. Old revisions and charts are never deleted.
 """
 
 # ruff: noqa: N802  # RPC methods carry their names
@@ -168,7 +167,7 @@ class ReleaseServicer(release_service_pb2_grpc.ReleaseServiceServicer):
         found = self._operation(request.operation_id or release.operation_id)
         if found.release_id != release.id:
             raise errors.InvalidField.of("operation_id", f"{found.id} is an operation of {found.release_name}")
-        # What it needs for charts is no part of the bare install.
+        # This module needs libraries for charts, which the bare install does not have.
         explaining: Any = importlib.import_module("tinkwell.client.testing.release.explanation")
         answer: pb.ExplainResponse = explaining.explain(self._world, release, found, request)
         return answer
@@ -372,7 +371,7 @@ def _with_drift(report: Report) -> Report:
 
 
 def _charts() -> Any:
-    """Load the module of charts, which needs what is no part of the bare install."""
+    """Import the module of charts, which needs libraries that the bare install does not have."""
     return importlib.import_module("tinkwell.client.testing.release.chart")
 
 

@@ -22,7 +22,7 @@ from tinkwell.core.unit.world import Running
 from tinkwell.core.unit.world import Unit as WorldUnit
 
 _PART_BYTES = 1024 * 1024
-# Retries and ticks come by the clock, of which nobody tells a watcher.
+# How often a watch looks at the units again: no event tells that a retry or a tick has become due.
 _LOOK_SECONDS = 0.2
 
 

@@ -1,4 +1,4 @@
-"""What the fake server answers of a namespace, as messages."""
+"""Writes the applications, units and relations of a namespace as messages."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tinkwell.core.unit.world import Application, Relation, Running, Storage, Ta
 from tinkwell.core.unit.world import Unit as WorldUnit
 from tinkwell.core.value import document
 
-# What the world has of a unit whose charm has said nothing yet; the server has that it waits.
+# The status in the world of a unit whose charm has set none. Answers say "waiting" for it, as the server does.
 _UNSAID = ("unknown", "")
 
 
@@ -115,7 +115,7 @@ def _is_due(room: Room, source: WorldUnit) -> bool:
 
 
 def status(room: Room, source: WorldUnit) -> pb.UnitStatus:
-    """Write what a unit says of itself, or that its event has failed."""
+    """Write the status that a unit has set, or the failure of its event."""
     running = source.running
     if running is not None and running.state is EventState.ERROR:
         return pb.UnitStatus(name="error", message=running.message)
@@ -187,7 +187,7 @@ def _event_secret(room: Room, source: Running) -> pb.UnitEventSecret | None:
 
 
 def _explain(room: Room, source: Running, target: pb.UnitEvent) -> None:
-    """Write why there is an event."""
+    """Write the cause of an event."""
     before = room.events[source.unit].get(source.ordinal - 1)
     cause = explanation.cause(
         source.event,
@@ -201,7 +201,7 @@ def _explain(room: Room, source: Running, target: pb.UnitEvent) -> None:
 
 
 def _time(room: Room, source: Running, target: pb.UnitEvent) -> None:
-    """Write when an event has begun and ended, and when it is tried again."""
+    """Write when an event began, ended, and is retried."""
     retry_at = room.retry_at.get(source.unit) if source.state is EventState.ERROR else None
     for field, moment in (
         ("started_at", room.started.get(source.id)),
@@ -264,7 +264,7 @@ def notices(room: Room, source: WorldUnit) -> list[pb.Notice]:
 def grant(
     room: Room, source: WorldUnit, running: Running | None, stored: StoredCharm, asked: Task | None = None
 ) -> unit_service_pb2.Grant:
-    """Write an event to run, or a task, with what its unit may know."""
+    """Write an event to run, or a task, with the data that its unit may read."""
     world, owner = room.world, room.world.applications[source.application]
     view = world.view(source.name)
     effective = config.effective(stored.manifest.options, owner.config)
@@ -307,7 +307,7 @@ def _committed(room: Room, source: WorldUnit) -> Iterator[int]:
 
 
 def _told(source: WorldUnit, view: View, running: Running | None) -> list[int]:
-    """Return the relations that a unit was told of, and the one that it is being told of."""
+    """Return the relations that a unit has had events about, and the one that its running event is about."""
     known = {number for number, told in source.ledger.relations.items() if not told.broken}
     known |= {running.event.relation} if running is not None else set()
     return sorted(number for number in view.relations if number in known)

@@ -1,7 +1,7 @@
-"""What the fake server keeps of applications: the core's world of each namespace, and what that does not know.
+"""The data of applications in the fake server: the core's world of each namespace, and data that a world lacks.
 
-The world is pure. Here are the ids that callers chose, times, leases, log lines, packages of charms, and the way of
-each change into the log.
+A world is pure. This module keeps the ids that callers chose, times, leases, log lines and packages of charms, and
+records each change in the log.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ _IDS = uuid.UUID("6b1f1c0e-4f83-4f0e-9d0c-2b4f8a5f7a31")
 
 
 class Log(Protocol):
-    """Where changes are told."""
+    """The log that records changes."""
 
     clock: Clock
 
@@ -56,7 +56,7 @@ class StoredCharm:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Serves:
-    """What the agent of a lease serves."""
+    """The units that the agent of a lease serves."""
 
     kinds: frozenset[CharmKind]
     machines: frozenset[str]
@@ -68,7 +68,7 @@ class Serves:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stamp:
-    """How often a resource has changed, and when."""
+    """The version and the times of a resource."""
 
     version: int
     created_at: datetime
@@ -77,22 +77,22 @@ class Stamp:
 
 @dataclasses.dataclass(slots=True)
 class Waiting:
-    """A notice that waits: how often its handler was tried, and since when."""
+    """A deferred notice: the number of attempts of its handler, and the time since it waits."""
 
     attempts: int
     created_at: datetime
 
 
 class Room:
-    """A namespace: its world, and what belongs to that by the names of units and the ids of events."""
+    """A namespace: its world, and further data by the names of units and the ids of events."""
 
     def __init__(self, namespace: str, log: Log, stamps: dict[str, Stamp]) -> None:
         self.namespace = namespace
-        # Ids that callers chose, by what they are for, such as "unit web/0".
+        # Ids that callers chose, by the kind and name of their resource, such as "unit web/0".
         self.chosen: dict[str, str] = {}
         self.world = World(namespace=namespace, make_id=self._make_id, clock=self.now)
         self.next_task = 1
-        # What tasks have told, by their ids and the numbers of lines.
+        # The log lines of tasks, by the ids of tasks and the numbers of lines.
         self.task_lines: dict[str, dict[int, str]] = {}
         self.anywhere: set[str] = set()
         self.holders: dict[str, str] = {}
@@ -100,12 +100,12 @@ class Room:
         self.answers: dict[tuple[str, int], object] = {}
         self.retry_at: dict[str, datetime | None] = {}
         self.tick_at: dict[str, datetime] = {}
-        # When units and applications that are being removed are ended by force.
+        # The times at which units and applications that are being removed are removed by force.
         self.force_at: dict[str, datetime] = {}
         self.lines: list[UnitLogLine] = []
         self.statuses: dict[str, UnitStatus] = {}
         self.notices: dict[tuple[str, Notice], Waiting] = {}
-        # All events of a unit that are known, by its name and their ordinals.
+        # All known events of each unit, by the unit's name and the event's ordinal.
         self.events: dict[str, dict[int, Running]] = {}
         self.started: dict[str, datetime] = {}
         self.finished: dict[str, datetime] = {}
@@ -118,14 +118,14 @@ class Room:
         return self._stamps[id_]
 
     def tell(self, actor: str = "test") -> None:
-        """Write into the log what has changed since."""
+        """Record in the log all changes since the last call."""
         entries = self.world.records()[self._told :]
         self._told += len(entries)
         for entry in entries:
             self._tell(entry, actor)
 
     def end_due(self) -> None:
-        """End by force what has had its grace."""
+        """Remove by force all units and applications whose time for the teardown is over."""
         for name in [each for each, at in self.force_at.items() if at <= self.now()]:
             del self.force_at[name]
             if name in self.world.applications:
@@ -135,7 +135,7 @@ class Room:
         self.tell()
 
     def retry_now(self, unit: str) -> None:
-        """Have the failed event of a unit be tried again at once."""
+        """Let the failed event of a unit be retried at once."""
         running, now = self.unit(unit).running, self.now()
         assert running is not None
         self.retry_at[unit] = now
@@ -143,7 +143,7 @@ class Room:
         self._stamps[running.id] = dataclasses.replace(stamp, version=stamp.version + 1, updated_at=now)
 
     def unit_of(self, unit_id: str) -> WorldUnit | None:
-        """Return a unit by its id; None for one that is gone."""
+        """Return a unit by its id; None if it is gone."""
         return next((unit for unit in self.world.units.values() if unit.id == unit_id and unit.life != "DEAD"), None)
 
     def unit(self, name: str) -> WorldUnit:
@@ -195,7 +195,7 @@ class Room:
 
 
 class UnitBook:
-    """All namespaces, charms, and what agents serve."""
+    """All namespaces, all charms, and the units that agents serve."""
 
     def __init__(self) -> None:
         self.charms: dict[str, StoredCharm] = {}
@@ -213,11 +213,11 @@ class UnitBook:
         return found
 
     def all_rooms(self, namespace: str = "") -> list[Room]:
-        """Return all namespaces by name, or the one that is named."""
+        """Return all namespaces by name, or only the named one."""
         return [self.room(name) for name in sorted(self.rooms) if namespace in ("", name)]
 
     def find(self, matches: Callable[[WorldUnit], bool]) -> tuple[Room, WorldUnit] | None:
-        """Return a unit that is not DEAD, with its namespace; None for none."""
+        """Return the first matching unit that is not DEAD, with its namespace; None if there is none."""
         for room in self.all_rooms():
             for unit in room.world.units.values():
                 if unit.life != "DEAD" and matches(unit):
@@ -225,7 +225,7 @@ class UnitBook:
         return None
 
     def check_free(self, machines: Iterable[str], *, advice: str) -> None:
-        """Raise `errors.MachineHasUnits` for a machine that units are on."""
+        """Raise `errors.MachineHasUnits` if units are on one of the machines."""
         for machine in sorted(machines):
             units = [
                 unit.name

@@ -1,6 +1,6 @@
-"""How agents of the fake server get the events of units, by the rules of the core, and say what became of them.
+"""Grants the events of units to agents, by the core's rules, and takes their outcomes.
 
-Leases are those of the fake server: they are over when a test says so, and a leader's term ends with its lease at once.
+The leases are those of the fake server: they end only when a test says so. A leader's term ends at once with its lease.
 """
 
 from datetime import timedelta
@@ -30,14 +30,14 @@ class Delivery:
         self._book: UnitBook = world.units
 
     def reporter(self, lease_token: int) -> Reporter:
-        """Find out who asks. Raises `errors.LeaseLost` for a lease that is over."""
+        """Return the reporter with this token. Raises `errors.LeaseLost` if its lease is over."""
         found = self._world.ledger.reporter(lease_token)
         if found.lease is None or not found.lease.is_live:
             raise errors.LeaseLost(lease_token)
         return found
 
     def serves(self, room: Room, unit: WorldUnit, by: Serves) -> bool:
-        """Whether an agent serves a unit that has its place."""
+        """Whether an agent serves a unit that has a place."""
         kind = room.world.applications[unit.application].charm.kind
         if kind not in by.kinds or by.namespace not in ("", room.namespace):
             return False
@@ -46,7 +46,7 @@ class Delivery:
         return by.is_anywhere if unit.id in room.anywhere else unit.machine in by.machines
 
     def served(self, lease_id: str) -> list[tuple[Room, WorldUnit]]:
-        """Return the units that the agent of a lease serves; those that wait for a place get one."""
+        """Return the units that the agent of a lease serves. Units that wait for a place get one first."""
         by = self._book.agents[lease_id]
         found = []
         for room in self._book.all_rooms():
@@ -60,7 +60,7 @@ class Delivery:
         return found
 
     def place(self) -> None:
-        """Give units that wait for a place one, where an agent that is alive serves it."""
+        """Give each unit that waits for a place one that a living agent serves, if there is one."""
         for lease_id in self._book.agents:
             if self._is_live(lease_id):
                 self.served(lease_id)
@@ -68,12 +68,12 @@ class Delivery:
             room.tell()
 
     def has_agent(self, room: Room, unit: WorldUnit) -> bool:
-        """Whether an agent that is alive serves a unit."""
+        """Whether a living agent serves a unit."""
         live = (by for lease_id, by in self._book.agents.items() if self._is_live(lease_id))
         return any(self.serves(room, unit, by) for by in live)
 
     def is_due(self, room: Room, unit: WorldUnit) -> bool:
-        """Whether a unit may have something to run that does not run."""
+        """Whether a unit may have an event or a task that is due and does not run."""
         running, task_ = unit.running, room.world.running_task(unit.name)
         if task_ is not None:
             return task_.is_cancelled
@@ -84,7 +84,7 @@ class Delivery:
         return running.is_lost or (running.state is EventState.ERROR and self._may_retry(room, unit))
 
     def next_event(self, lease_token: int, unit_id: str) -> pb.NextEventResponse:
-        """Grant a unit's next event, or say why there is none."""
+        """Grant a unit's next event, or answer why there is none."""
         reporter = self.reporter(lease_token)
         found = self._book.find(lambda unit: unit.id == unit_id)
         if found is None:
@@ -132,7 +132,7 @@ class Delivery:
         return pb.CommitEventResponse(next=following)
 
     def _commit_task(self, reporter: Reporter, request: pb.CommitEventRequest) -> pb.CommitEventResponse:
-        """End a task, and grant what comes next."""
+        """End a task, and grant the unit's next event or task."""
         outcome, effects = task.outcome(request.task), effect.read(request.effects)
         room, unit = self._running_task(reporter, request.event_id)
         self._hear()
@@ -147,14 +147,14 @@ class Delivery:
         return pb.CommitEventResponse(next=following)
 
     def working(self, lease_token: int, event_id: str) -> tuple[Room, WorldUnit]:
-        """Return the unit whose event or task runs. Raises `errors.LeaseLost` where it does not under the lease."""
+        """Return the unit whose event or task runs. Raises `errors.LeaseLost` if it does not run under the lease."""
         reporter = self.reporter(lease_token)
         if any(event_id in room.world.tasks for room in self._book.rooms.values()):
             return self._running_task(reporter, event_id)
         return self._running(reporter, event_id, 0)[:2]
 
     def append_task_log(self, request: pb.AppendTaskLogRequest) -> None:
-        """Keep lines that a task tells."""
+        """Store log lines of a task."""
         reporter = self.reporter(request.lease_token)
         room, found = task.Tasks(self._book).find(request.task_id)
         unit = room.unit(found.unit)
@@ -163,7 +163,7 @@ class Delivery:
         task.append(room, found.id, request.number, [*request.lines])
 
     def fail(self, request: pb.FailEventRequest) -> pb.FailEventResponse:
-        """End an attempt without success."""
+        """End an attempt as failed."""
         reporter = self.reporter(request.lease_token)
         room, unit, _ = self._running(reporter, request.event_id, request.attempt)
         if request.is_handed_back:
@@ -193,7 +193,7 @@ class Delivery:
         return pb.ReadBagResponse(bag=bag)
 
     def set_status(self, request: pb.SetStatusRequest) -> None:
-        """Take what a unit says of itself. Raises `errors.NotLeader`."""
+        """Set the status of a unit or its application. Raises `errors.NotLeader`."""
         self.reporter(request.lease_token)
         room, unit = self._find(request.unit_id)
         if request.HasField("application_status"):
@@ -215,7 +215,7 @@ class Delivery:
         return found
 
     def _running(self, reporter: Reporter, event_id: str, attempt: int) -> tuple[Room, WorldUnit, Running]:
-        """Find the event that runs. Raises `errors.LeaseLost` where the reporter's attempt is not the one that runs."""
+        """Return the running event. Raises `errors.LeaseLost` if the reporter's attempt is not the one that runs."""
         found = self._book.find(lambda unit: unit.running is not None and unit.running.id == event_id)
         lost = errors.LeaseLost(reporter.token, "the attempt that it reports on is not the one that runs")
         if found is None:
@@ -230,7 +230,7 @@ class Delivery:
         return room, unit, running
 
     def _running_task(self, reporter: Reporter, task_id: str) -> tuple[Room, WorldUnit]:
-        """Find the task that runs. Raises `errors.LeaseLost` where it does not, and `errors.IllegalTransition`."""
+        """Return the running task. Raises `errors.LeaseLost` if it does not run, and `errors.IllegalTransition`."""
         room, found = task.Tasks(self._book).find(task_id)
         unit = room.unit(found.unit)
         if found.state.is_final:
@@ -240,7 +240,7 @@ class Delivery:
         return room, unit
 
     def _judge_task(self, room: Room, unit: WorldUnit, lease_token: int) -> None:
-        """Have a task be over that ran under another lease, or under a former token of this one."""
+        """End a task that ran under another lease, or under a former token of this lease."""
         found = room.world.running_task(unit.name)
         if found is not None and room.tokens.get(found.id) != lease_token:
             room.world.lose_task(unit.name)
@@ -253,7 +253,7 @@ class Delivery:
         return None
 
     def _judge_hold(self, room: Room, unit: WorldUnit, reporter: Reporter) -> None:
-        """Take over what runs under a lease that is over, or under a former token, as a lost attempt."""
+        """End as lost an attempt that runs under an ended lease, or under a former token of this lease."""
         running = unit.running
         holder = room.holders.get(unit.id, "")
         if holder and holder != reporter.lease_id and self._is_live(holder) and not self._is_heir(holder, reporter):
@@ -283,7 +283,7 @@ class Delivery:
             return _none(pb.NO_EVENT_REASON_IN_ERROR, None if at is None else (at - room.now()).total_seconds())
         if unit.is_held:
             return _none(pb.NO_EVENT_REASON_MACHINE_HELD)
-        # The setup's leader step is granted by the call that elects first.
+        # During the setup, the first call that elects a leader also grants the leader's event.
         is_waiting = room.world.due(unit.name) is not None
         tick = room.tick_at.get(unit.name)
         left = 0.0 if is_waiting else None if tick is None else (tick - room.now()).total_seconds()
@@ -302,7 +302,7 @@ class Delivery:
         return wanted or room.world.applications[unit.application].charm.digest
 
     def _hear(self) -> None:
-        """Have the worlds know which units have an agent that is alive."""
+        """Tell the worlds which units have a living agent."""
         for room in self._book.rooms.values():
             for unit in list(room.world.units.values()):
                 if unit.life is not Life.DEAD:
@@ -325,7 +325,7 @@ class Delivery:
         return lease is not None and lease.is_live
 
     def _is_heir(self, lease_id: str, reporter: Reporter) -> bool:
-        """Whether one agent follows another one: of an engine, one at a time serves units."""
+        """Whether the reporter's agent replaces the lease's agent: of each engine, only one agent serves units."""
         former, own = self._world.ledger.lease(lease_id), reporter.lease
         return former is not None and own is not None and former.engine == own.engine
 
@@ -344,7 +344,7 @@ class Delivery:
             room.retry_at[unit.name] = room.now() + timedelta(seconds=seconds)
 
     def _count_notices(self, room: Room, unit: WorldUnit) -> None:
-        """Count a try for each notice that waits: a unit's event tries all of them."""
+        """Count an attempt for each waiting notice, because a unit's event runs the handlers of all of them."""
         former = {each: room.notices.pop((unit.name, each), None) for each in unit.notices}
         for each, waiting in former.items():
             found = Waiting(1, room.now()) if waiting is None else Waiting(waiting.attempts + 1, waiting.created_at)

@@ -1,4 +1,4 @@
-"""What events and tasks leave, as agents send it to the fake server."""
+"""Reads the effects of events and tasks, as agents send them to the fake server."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from tinkwell.core.value import parse
 
 
 def read(source: pb.Effects) -> Effects:
-    """Read what an event or a task leaves."""
+    """Read the effects of an event or a task."""
     return Effects(
         term=source.term,
         bags=tuple(

@@ -1,4 +1,4 @@
-"""What operators ask the fake server of applications, by the rules of the core."""
+"""Carries out the requests of operators about applications, by the core's rules."""
 
 import dataclasses
 import importlib
@@ -44,7 +44,7 @@ class Requests:
 
     def upload(self, data: bytes) -> Charm:
         """Store a charm. Raises `errors.CharmRefused`."""
-        # What it needs to read YAML is no part of the bare install.
+        # This module needs ruamel.yaml, which the bare install does not have.
         checked: Any = importlib.import_module("tinkwell.core.charm.package").check(io.BytesIO(data))
         if checked.digest not in self._book.charms:
             charm = self._world.put(_charm(checked.digest, checked.manifest, len(data), checked.warnings))
@@ -52,7 +52,7 @@ class Requests:
         return self._book.charms[checked.digest].charm
 
     def ensure(self, namespace: str) -> Room:
-        """Return a namespace, which is made if it is not there."""
+        """Return a namespace, which is created if it does not exist."""
         wanted = namespace or DEFAULT_NAMESPACE
         if wanted not in self._book.rooms:
             made = Namespace(str(uuid.uuid4()), wanted, update_status_seconds=300, event_timeout_seconds=3600)
@@ -61,7 +61,7 @@ class Requests:
         return self._book.rooms[wanted]
 
     def deploy(self, request: pb.DeployRequest) -> tuple[Room, str]:
-        """Make an application, and return its name."""
+        """Create an application, and return its name."""
         former = self._made(request.id)
         if former is not None:
             if (former[0].namespace, former[1]) != (request.namespace or DEFAULT_NAMESPACE, request.name):
@@ -132,7 +132,7 @@ class Requests:
         return room, found.name
 
     def remove_unit(self, request: pb.RemoveUnitRequest) -> tuple[Room, WorldUnit]:
-        """Begin a unit's end, and return it; it may be gone from the world."""
+        """Begin to remove a unit, and return it; the world may not have it any more."""
         room = self._book.room(request.namespace)
         found = room.unit(request.unit)
         is_forced = request.force and not request.grace_seconds
@@ -141,7 +141,7 @@ class Requests:
         return room, found
 
     def remove(self, request: pb.RemoveRequest) -> tuple[Room, str]:
-        """Begin an application's end."""
+        """Begin to remove an application."""
         room = self._book.room(request.namespace)
         if request.application not in room.world.applications:
             raise errors.NotFound(ResourceType.APPLICATION, request.application)
@@ -153,7 +153,7 @@ class Requests:
         return room, request.application
 
     def relate(self, request: pb.RelateRequest) -> tuple[Room, Relation]:
-        """Make a relation, or return the one that is there."""
+        """Create a relation, or return the existing one."""
         room = self._book.room(request.namespace)
         pair = self._pair(room, request.first, request.second, is_new=True)
         found = self._between(room, pair)
@@ -165,7 +165,7 @@ class Requests:
         return room, room.world.relations[number]
 
     def unrelate(self, request: pb.UnrelateRequest) -> tuple[Room, Relation]:
-        """Begin a relation's end; what is returned may be gone from the world."""
+        """Begin to end a relation, and return it; the world may not have it any more."""
         room = self._book.room(request.namespace)
         if request.number:
             found = room.world.relations.get(request.number)
@@ -178,7 +178,7 @@ class Requests:
         return room, found
 
     def resolve(self, request: pb.ResolveRequest) -> tuple[Room, str]:
-        """Have a failed event tried again at once, or left out."""
+        """Let a failed event be retried at once, or skip it."""
         room = self._book.room(request.namespace)
         found = room.unit(request.unit)
         if found.name not in room.world.failed():
@@ -191,7 +191,7 @@ class Requests:
         return room, found.name
 
     def request(self, request: pb.RequestRequest) -> tuple[Room, str]:
-        """Ask a unit for an event."""
+        """Request an event of a unit."""
         room = self._book.room(request.namespace)
         found = room.unit(request.unit)
         if request.request not in _REQUESTS:
@@ -220,12 +220,12 @@ class Requests:
         room = self._book.room(request.namespace)
         room.world.detach(request.storage, actor="test")
         if (found := room.world.storages.get(request.storage)) is not None:
-            found.is_kept = bool(found.machine)  # what is on no machine has nowhere to stay
+            found.is_kept = bool(found.machine)  # a storage that is on no machine is not kept
         room.tell()
         return room, request.storage
 
     def remove_storage(self, request: pb.RemoveStorageRequest) -> None:
-        """Forget a storage that no unit has."""
+        """Delete a storage that no unit has."""
         room = self._book.room(request.namespace)
         room.world.remove_storage(request.storage)
         room.tell()
@@ -288,7 +288,7 @@ class Requests:
 
 
 def _is_new(unit: WorldUnit, kind: EventKind) -> bool:
-    """Whether a request is one that was not made yet."""
+    """Whether the unit has no open request for an event of this kind."""
     asked, seen = unit.asked, unit.ledger.requests
     match kind:
         case EventKind.PRE_SERIES_UPGRADE:
@@ -357,7 +357,7 @@ def _charm(digest: str, manifest: Manifest, size: int, warnings: tuple[str, ...]
 
 
 def set_namespace(requests: Requests, world: World, wanted: str, changes: Mapping[str, Any]) -> Namespace:
-    """Change settings of a namespace, which is made if it is not there."""
+    """Change the settings of a namespace, which is created if it does not exist."""
     room = requests.ensure(wanted)
     book: UnitBook = world.units
     former = book.namespaces[room.namespace]

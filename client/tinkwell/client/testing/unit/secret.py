@@ -1,4 +1,4 @@
-"""Secrets of the fake server as messages, and what units read and do of them."""
+"""Writes secrets of the fake server as messages, and reads the changes that units make to them."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -43,7 +43,7 @@ def message(room: Room, source: Secret) -> pb.Secret:
 
 
 def own(room: Room, unit: WorldUnit) -> list[unit_pb.GrantSecret]:
-    """Write what a unit knows of secrets: those that it owns, then those that it has read."""
+    """Write the secrets that a unit knows: those that it owns, then those that it has read."""
     seen = room.world.view(unit.name).secrets
     found = sorted(seen.values(), key=lambda each: (not each.is_owner, each.id))
     return [_own(unit, room.world.secrets[each.id], is_owned=each.is_owner) for each in found]
@@ -76,7 +76,7 @@ def label_of(room: Room, unit: WorldUnit, wanted: str) -> str:
 
 
 def read(room: Room, unit: WorldUnit, request: unit_pb.ReadSecretRequest) -> unit_pb.ReadSecretResponse:
-    """Read a secret for a unit. Raises `errors.NotFound` for what it may not read."""
+    """Read a secret for a unit. Raises `errors.NotFound` if the unit may not read it."""
     if bool(request.id) == bool(request.label):
         raise errors.InvalidField.of("id", "give the id of a secret, or its label, and not both")
     if request.id:
@@ -87,7 +87,7 @@ def read(room: Room, unit: WorldUnit, request: unit_pb.ReadSecretRequest) -> uni
 
 
 def effect(field: str, source: unit_pb.SecretEdit) -> effects.SecretEffect:
-    """Read what is done to a secret. Raises `errors.InvalidField`."""
+    """Read a change of a secret. Raises `errors.InvalidField`."""
     match source.WhichOneof("edit"):
         case "add":
             return effects.SecretAdd(

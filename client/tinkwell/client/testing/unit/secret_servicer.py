@@ -1,4 +1,4 @@
-"""The SecretService of the fake server. It seals nothing."""
+"""The SecretService of the fake server. It stores secrets in clear."""
 
 # ruff: noqa: N802  # RPC methods carry their names
 

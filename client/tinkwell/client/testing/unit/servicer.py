@@ -78,7 +78,7 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
     ) -> AsyncIterator[pb.Application]:
         for room in self._book.all_rooms(request.namespace):
             for key in sorted(room.world.applications):
-                # It may have gone while another one was sent.
+                # An application may be removed while the ones before it are sent.
                 if (found := room.world.applications.get(key)) is not None:
                     yield answer.application(room, found, with_config=False)
 
@@ -239,7 +239,7 @@ class ApplicationServicer(application_service_pb2_grpc.ApplicationServiceService
         return found
 
     def _chosen(self, request: Any) -> Iterable[Room]:
-        """Return the namespaces of a list: that which is named, or "default" where an application is, or all."""
+        """Return the namespaces to list: the named one, else "default" if an application is named, else all."""
         return self._book.all_rooms(request.namespace or (DEFAULT_NAMESPACE if request.application else ""))
 
     def _application(self, room: Room, wanted: str) -> pb.Application:

@@ -1,4 +1,4 @@
-"""Tasks of the fake server: what people ask units to run. Commands are allowed."""
+"""Tasks of the fake server: the actions and commands that operators request. Commands are always allowed."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,13 @@ _LEADER = "leader"
 
 
 class Tasks:
-    """Asks units to run something, and tells what became of it."""
+    """Creates, cancels and finds tasks."""
 
     def __init__(self, book: UnitBook) -> None:
         self._book = book
 
     def run(self, request: pb.RunTaskRequest) -> tuple[Room, Task]:
-        """Ask a unit to run an action or a command."""
+        """Request that a unit runs an action or a command."""
         for room in self._book.rooms.values():
             if request.id in room.world.tasks:
                 return room, self._as_before(room, room.world.tasks[request.id], request)
@@ -84,7 +84,7 @@ class Tasks:
         return made
 
     def cancel(self, task_id: str) -> tuple[Room, Task]:
-        """End a task, or have its agent end it."""
+        """End a task that waits, or let its agent end it."""
         room, found = self.find(task_id)
         ended = room.world.cancel_task(found.id, actor="test")
         room.tell()
@@ -109,7 +109,7 @@ class Tasks:
                 yield room, found
 
     def _unit(self, room: Room, wanted: str) -> str:
-        """Return the name of a unit, which may be given as that of the one which leads."""
+        """Return the name of a unit; APPLICATION/leader stands for the unit that leads."""
         application = name.application_of(wanted)
         if wanted != f"{application}/{_LEADER}":
             return wanted
@@ -123,7 +123,7 @@ class Tasks:
 
 
 def message(room: Room, source: Task, *, with_log: bool = False) -> pb.Task:
-    """Write a task. Of one that runs and is to end, its message says so."""
+    """Write a task. The message of a running task that was cancelled says so."""
     stamp = room.stamp(source.id)
     is_ending = source.state is TaskState.RUNNING and source.is_cancelled
     lines = room.task_lines.get(source.id, {})
@@ -155,7 +155,7 @@ def message(room: Room, source: Task, *, with_log: bool = False) -> pb.Task:
 
 
 def outcome(source: unit_pb.TaskOutcome) -> TaskOutcome:
-    """Read how a task has ended. Raises `errors.InvalidField`."""
+    """Read the outcome of a task. Raises `errors.InvalidField`."""
     ends = {STATES.number(state): state for state in TaskState if state.is_final}
     if source.state not in ends:
         raise errors.InvalidField.of("task.state", f"give one of {', '.join(ends.values())}")
@@ -165,7 +165,7 @@ def outcome(source: unit_pb.TaskOutcome) -> TaskOutcome:
 
 
 def append(room: Room, task_id: str, number: int, lines: list[str]) -> None:
-    """Keep lines that a task tells; one that is there stays as it is."""
+    """Store log lines of a task. A known line stays as it is."""
     kept = room.task_lines.setdefault(task_id, {})
     for index, line in enumerate(lines):
         kept.setdefault(number + index, line)

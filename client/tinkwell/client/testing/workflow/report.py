@@ -1,4 +1,4 @@
-"""How reports, cancellations and the passing of time move actions and workflows on: the core's rules, in memory."""
+"""Changes actions and workflows by reports, cancellations and deadlines, by the core's rules, in memory."""
 
 import dataclasses
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from tinkwell.core.workflow.hold import is_vacant
 
 
 def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[change.Action, change.Changes]:
-    """Take a report, and give the action as it was before; without steps it was a repetition."""
+    """Take a report. Returns the action as it was before, and the changes, without steps for a repeated report."""
     workflow = world.find(Workflow, report.workflow_id)
     flow, actions = _workflow(world, workflow), _actions(world, workflow.id)
     located = transition.locate(
@@ -54,7 +54,7 @@ def take(world: World, report: ActionStatus, *, lease_token: int = 0) -> tuple[c
 
 
 def cancel(world: World, workflow: Workflow, reason: str) -> change.Changes:
-    """Cancel a workflow; without steps it was cancelled before."""
+    """Cancel a workflow. Returns the changes; there are none if it was cancelled before."""
     actions = _actions(world, workflow.id)
     changes = transition.cancel(_workflow(world, workflow), actions, reason)
     _apply(world, workflow.id, changes, "test")
@@ -62,9 +62,9 @@ def cancel(world: World, workflow: Workflow, reason: str) -> change.Changes:
 
 
 def expire(world: World, workflow_id: str, *, deadlines_only: bool) -> tuple[change.Changes, float | None]:
-    """End what has a deadline that is past, or is lost; give the server's seconds until there will be something to end.
+    """End what is past its deadline or lost. Returns the changes, and the server's seconds until the next deadline.
 
-    Machines that a workflow which is over, or was deleted, holds under a lease that is over are let go.
+    A workflow that is over or deleted releases the machines that it holds under a lease that is over.
     """
     workflow = world.resources[ResourceType.WORKFLOW].get(workflow_id)
     if workflow is None:
@@ -83,19 +83,19 @@ def expire(world: World, workflow_id: str, *, deadlines_only: bool) -> tuple[cha
 
 
 def remaining_seconds(world: World, action: Action | change.Action) -> float | None:
-    """Get the server's seconds to the deadline of an action that runs, its own or its workflow's; None without one."""
+    """Return the server's seconds to the deadline of a running action or of its workflow; None without a deadline."""
     now = world.find(Action, action.id)
     return transition.action_seconds(_workflow(world, world.find(Workflow, now.workflow_id)), _action(world, now))
 
 
 def wait_seconds(world: World, action: Action) -> float | None:
-    """Get the server's seconds until the next attempt at an action is due; None where none is waited for."""
+    """Return the server's seconds until the next attempt at an action is due; None if it waits for no attempt."""
     left = (action.retry_at - world.clock.now()).total_seconds() if action.retry_at is not None else 0.0
     return left if left > 0 else None
 
 
 def _judge_attempt(world: World, workflow: Workflow, changes: change.Changes) -> None:
-    """Write the end of an attempt which nobody has reported, and note it in the journal all the same."""
+    """Write the end of an attempt that no worker has reported, with an entry in the journal of reports."""
     _apply(world, workflow.id, changes, "test")
     for step in changes.steps:
         if isinstance(step, change.EndAction | change.RetryAction) and step.state is not State.CANCELLED:
@@ -126,7 +126,7 @@ def _judge(
     changes: change.Changes,
     reporter: lease.Reporter,
 ) -> lease.Verdict:
-    """Hold a report against the hold of its machine, and let go of that where nothing is left there."""
+    """Judge a report by the hold of its machine, and release the machine if nothing is left there."""
     hold = world.ledger.hold(workflow.id, action.worker_id)
     if action.state is State.PENDING and changes.steps:
         return lease.judge_start(hold, reporter, is_again=False)
@@ -140,7 +140,7 @@ def _judge(
 
 
 def _refuse_busy(world: World, workflow: Workflow) -> None:
-    """Let a workflow start only where none of its machines belongs to another one."""
+    """Raise `MachineBusy` if a machine of a workflow that starts belongs to another workflow."""
     held = world.holder(workflow)
     if held is not None:
         raise errors.MachineBusy(held.worker_id, held_by=held.workflow_id)

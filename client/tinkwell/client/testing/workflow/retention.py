@@ -1,4 +1,4 @@
-"""What the fake server forgets of workflows. What is deleted in it is gone at once, so only finished ones are left."""
+"""Prunes the workflows of the fake server. Deleted workflows are gone at once, so only finished ones are pruned."""
 
 import datetime
 
@@ -9,10 +9,10 @@ from tinkwell.core.workflow import pruning
 
 
 def forgettable(world: World, age_seconds: float) -> list[Workflow]:
-    """Get the workflows that ended so long ago; raises `InvalidField` for a time below 0."""
+    """Return the workflows that ended longer ago than `age_seconds`. Raises `InvalidField` for a negative time."""
     if not age_seconds >= 0:
         raise errors.InvalidField.of("older_than_seconds", f"is {age_seconds:g}; give 0 or more seconds")
-    # The oldest was created first.
+    # The rule takes the latest workflow first, and `all` gives the oldest first.
     found = {workflow.id: workflow for workflow in reversed(world.all(Workflow))}
     before = world.clock.now() - datetime.timedelta(seconds=age_seconds)
     past = pruning.forgettable((_candidate(world, each) for each in found.values()), ended_before=before)
@@ -20,7 +20,7 @@ def forgettable(world: World, age_seconds: float) -> list[Workflow]:
 
 
 def count(world: World, workflow: Workflow) -> Pruned:
-    """Count a workflow and what belongs to it."""
+    """Count a workflow and all that belongs to it."""
     return Pruned(
         workflows=1,
         actions=len(world.actions_of(workflow.id)),

@@ -28,7 +28,7 @@ from tinkwell.core.template import template as core_template
 from tinkwell.core.workflow import devices as core_devices
 from tinkwell.core.workflow import transition
 
-# As a server keeps workflows where nothing is set.
+# The server's default for `workflow_retention_seconds`.
 _RETENTION_SECONDS = 90 * 86_400.0
 
 
@@ -225,7 +225,7 @@ class WorkflowServicer(workflow_service_pb2_grpc.WorkflowServiceServicer):
             self._world.put(Action(id=str(uuid.uuid4()), workflow_id=id_, index=index, worker_id=worker_id, **fields))
 
     def _actions(self, workflow_id: str) -> tuple[Action, ...]:
-        """Get the actions of a workflow with the time that is left, of which the answer of a moment tells."""
+        """Return the actions of a workflow, with the seconds that are left at this moment."""
         clock = self._world.clock
         return tuple(
             dataclasses.replace(

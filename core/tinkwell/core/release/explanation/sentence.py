@@ -24,7 +24,7 @@ def of_operation(operation: OperationFact) -> str:
         why = f": {operation.cause}" if operation.cause else ""
         return f"{what} ended as {operation.state}{why}"
     left = f", {_seconds(max(operation.remaining_seconds, 0.0))} left" if operation.remaining_seconds else ""
-    cancelled = "; its end was asked for" if operation.is_cancel_requested else ""
+    cancelled = "; its cancellation was requested" if operation.is_cancel_requested else ""
     return f"{what} is {operation.state}{left}{cancelled}; {_owner(operation)}"
 
 
@@ -35,7 +35,7 @@ def _owner(operation: OperationFact) -> str:
         return f"{holder} carries it out"
     lost = ""
     if holder is not None:
-        lost = f"{holder}, which had it, has not been heard of since {_seconds(holder.silent_seconds)}, and "
+        lost = f"{holder}, which carried it out, has been silent for {_seconds(holder.silent_seconds)}, and "
     elif operation.state is State.RUNNING:
         lost = "its owner is gone, and "
     if not operation.alive:
@@ -47,7 +47,8 @@ def _owner(operation: OperationFact) -> str:
         keeps = f"{operation.release_name} keeps files on the engine {operation.engine}"
         return f"{lost}no provisioner may take it: {keeps}, and there is only {there}"
     there = _listed([str(each) for each in fitting])
-    return f"{lost}no provisioner has taken it; one will that takes operations of {operation.namespace}: see {there}"
+    takes = f"one that takes operations of {operation.namespace} will do so"
+    return f"{lost}no provisioner has taken it; {takes}; alive: {there}"
 
 
 def of_nodes(facts: Facts, path: str = "") -> tuple[Sequence[NodeExplanation], int]:
@@ -122,7 +123,7 @@ class _Explainer:
         working = [each for each in self._nodes.values() if each.state in walk.BEGUN and _is_worked_on(each)]
         if _is_worked_on(node) and len(working) >= operation.parallel:
             named = _listed([each.path for each in working])
-            return f"waits for its turn: at most {operation.parallel} are worked on at once, now {named}"
+            return f"waits for its turn: at most {operation.parallel} at a time, now {named}"
         if node.step is not None and not node.step.state.is_final:
             return f"is about to start: {_step(node.step, operation)}"
         return f"waits for no other, and starts next; {of_operation(operation)}"
@@ -134,16 +135,16 @@ class _Explainer:
             case NodeState.SKIPPED:
                 return f"was skipped{_colon(node.message)}"
             case NodeState.INSTALLING | NodeState.REMOVING:
-                return f"is {self._working(node)}"
+                return self._working(node)
             case NodeState.LEFT:
                 return f"was left in place{_colon(node.message)}"
             case _:
-                how = "was changed" if node.is_changed else "had to be changed in nothing"
+                how = "was changed" if node.is_changed else "needed no change"
                 told = how if node.task is NodeTask.INSTALL and _is_worked_on(node) else ""
-                return f"is {node.state}{_since(node.seconds)}{f'; it {told}' if told else ''}"
+                return f"{_how_long(node)}{f'; it {told}' if told else ''}"
 
     def _working(self, node: NodeFact) -> str:
-        text = f"{node.state}{_since(node.seconds)}"
+        text = _how_long(node)
         if node.step is not None and not node.step.state.is_final:
             return f"{text} at {_step(node.step, self._facts.operation)}"
         if node.kind is not NodeKind.CHART:
@@ -161,7 +162,7 @@ class _Explainer:
     def _state_of(self, path: str) -> str:
         node = self._nodes[path]
         if node.state in walk.BEGUN:
-            return f"{path} is {self._working(node)}"
+            return f"{path} {self._working(node)}"
         return f"{path} {_failed(node)}" if node.state is NodeState.FAILED else f"{path} is {node.state}"
 
 
@@ -209,8 +210,9 @@ def _title(node: NodeFact) -> str:
     return f"{node.path} (batch {node.batch})"
 
 
-def _since(seconds: float | None) -> str:
-    return f" since {_seconds(seconds)}" if seconds is not None else ""
+def _how_long(node: NodeFact) -> str:
+    """Return the state of a node, and for how long the node has had this state."""
+    return f"is {node.state}" if node.seconds is None else f"has been {node.state} for {_seconds(node.seconds)}"
 
 
 def _seconds(seconds: float) -> str:

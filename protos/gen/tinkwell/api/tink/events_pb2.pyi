@@ -109,7 +109,7 @@ class WatchRequest(_message.Message):
     def resource_types(self) -> _containers.RepeatedScalarFieldContainer[Global___ResourceType.ValueType]: ...
     @_builtins.property
     def watch_events_from(self) -> _timestamp_pb2.Timestamp:
-        """watch_events_from is the moment to begin with; without it, the oldest event that is kept."""
+        """watch_events_from is the moment to begin with; if it is not set, the watch begins with the oldest kept event."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ class HardwareServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeprecatedWatch(self, request, context):
-        """DeprecatedWatch sends a machine now and after each change of it; changes that come at once may be sent as one.
+        """DeprecatedWatch sends a machine at once and again after each of its changes. Several quick changes may be sent as one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -337,7 +337,7 @@ class WorkflowAction(_message.Message):
     name: _builtins.str
     image: _builtins.str
     timeout: _builtins.int
-    """timeout in seconds; workers take 0 for an hour."""
+    """timeout in seconds; workers take 0 as one hour."""
     worker_id: _builtins.str
     pid: _builtins.str
     @_builtins.property

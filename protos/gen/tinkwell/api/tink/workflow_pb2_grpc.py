@@ -152,7 +152,7 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetWorkflowContexts(self, request, context):
-        """GetWorkflowContexts stays open, and sends a workflow when the worker can act on it.
+        """GetWorkflowContexts stays open and sends each workflow as soon as the worker can act on it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -22,7 +22,7 @@ class WorkflowServiceStub:
     ShowWorkflowEvents: _aio.UnaryStreamMultiCallable[_workflow_pb2.GetRequest, _workflow_pb2.WorkflowActionStatus]
     GetWorkflowContextList: _aio.UnaryUnaryMultiCallable[_workflow_pb2.WorkflowContextRequest, _workflow_pb2.WorkflowContextList]
     GetWorkflowContexts: _aio.UnaryStreamMultiCallable[_workflow_pb2.WorkflowContextRequest, _workflow_pb2.WorkflowContext]
-    """GetWorkflowContexts stays open, and sends a workflow when the worker can act on it."""
+    """GetWorkflowContexts stays open and sends each workflow as soon as the worker can act on it."""
     GetWorkflowActions: _aio.UnaryUnaryMultiCallable[_workflow_pb2.WorkflowActionsRequest, _workflow_pb2.WorkflowActionList]
     ReportActionStatus: _aio.UnaryUnaryMultiCallable[_workflow_pb2.WorkflowActionStatus, _workflow_pb2.Empty]
     GetWorkflowData: _aio.UnaryUnaryMultiCallable[_workflow_pb2.GetWorkflowDataRequest, _workflow_pb2.GetWorkflowDataResponse]
@@ -86,7 +86,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_pb2.WorkflowContextRequest,
         context: _aio.ServicerContext[_workflow_pb2.WorkflowContextRequest, _abc.AsyncIterator[_workflow_pb2.WorkflowContext]],
     ) -> _abc.AsyncIterator[_workflow_pb2.WorkflowContext]:
-        """GetWorkflowContexts stays open, and sends a workflow when the worker can act on it."""
+        """GetWorkflowContexts stays open and sends each workflow as soon as the worker can act on it."""
 
     @_abc_1.abstractmethod
     def GetWorkflowActions(

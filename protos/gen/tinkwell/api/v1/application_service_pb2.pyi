@@ -30,7 +30,7 @@ class _CharmKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CharmKind.V
     CHARM_KIND_NATIVE: _CharmKind.ValueType  # 1
     """NATIVE is a program that uses the library tinkwell.charm."""
     CHARM_KIND_SCRIPTS: _CharmKind.ValueType  # 2
-    """SCRIPTS are programs in the folder hooks, one for each event."""
+    """SCRIPTS is a folder named hooks, with one program for each event."""
     CHARM_KIND_OPS: _CharmKind.ValueType  # 3
     """OPS is a charm that was written for Juju with the framework ops, or with hooks and a metadata.yaml."""
 
@@ -40,7 +40,7 @@ CHARM_KIND_UNSPECIFIED: CharmKind.ValueType  # 0
 CHARM_KIND_NATIVE: CharmKind.ValueType  # 1
 """NATIVE is a program that uses the library tinkwell.charm."""
 CHARM_KIND_SCRIPTS: CharmKind.ValueType  # 2
-"""SCRIPTS are programs in the folder hooks, one for each event."""
+"""SCRIPTS is a folder named hooks, with one program for each event."""
 CHARM_KIND_OPS: CharmKind.ValueType  # 3
 """OPS is a charm that was written for Juju with the framework ops, or with hooks and a metadata.yaml."""
 Global___CharmKind: _TypeAlias = CharmKind  # noqa: Y015
@@ -53,18 +53,22 @@ class _UnitProfileEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UnitProfi
     DESCRIPTOR: _descriptor.EnumDescriptor
     UNIT_PROFILE_UNSPECIFIED: _UnitProfile.ValueType  # 0
     UNIT_PROFILE_LITERAL: _UnitProfile.ValueType  # 1
-    """LITERAL keeps to the document to the letter, with siblings in relations that are no peer relations."""
+    """LITERAL follows the document of the unit's lifecycle to the letter: a unit also receives events about siblings, units of
+    its own application, in relations that are not peer relations.
+    """
     UNIT_PROFILE_JUJU: _UnitProfile.ValueType  # 2
-    """JUJU has the events that Juju itself sends."""
+    """JUJU sends the events that Juju itself sends."""
 
 class UnitProfile(_UnitProfile, metaclass=_UnitProfileEnumTypeWrapper):
-    """UnitProfile says which events there are beside those that all units have."""
+    """UnitProfile says which events a unit receives beside those that all units receive."""
 
 UNIT_PROFILE_UNSPECIFIED: UnitProfile.ValueType  # 0
 UNIT_PROFILE_LITERAL: UnitProfile.ValueType  # 1
-"""LITERAL keeps to the document to the letter, with siblings in relations that are no peer relations."""
+"""LITERAL follows the document of the unit's lifecycle to the letter: a unit also receives events about siblings, units of
+its own application, in relations that are not peer relations.
+"""
 UNIT_PROFILE_JUJU: UnitProfile.ValueType  # 2
-"""JUJU has the events that Juju itself sends."""
+"""JUJU sends the events that Juju itself sends."""
 Global___UnitProfile: _TypeAlias = UnitProfile  # noqa: Y015
 
 class _Life:
@@ -76,7 +80,7 @@ class _LifeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Life.ValueType],
     LIFE_UNSPECIFIED: _Life.ValueType  # 0
     LIFE_ALIVE: _Life.ValueType  # 1
     LIFE_DYING: _Life.ValueType  # 2
-    """DYING: removal was asked for, and teardown has not ended."""
+    """DYING: a user asked for the removal, and the teardown has not ended."""
     LIFE_DEAD: _Life.ValueType  # 3
 
 class Life(_Life, metaclass=_LifeEnumTypeWrapper): ...
@@ -84,7 +88,7 @@ class Life(_Life, metaclass=_LifeEnumTypeWrapper): ...
 LIFE_UNSPECIFIED: Life.ValueType  # 0
 LIFE_ALIVE: Life.ValueType  # 1
 LIFE_DYING: Life.ValueType  # 2
-"""DYING: removal was asked for, and teardown has not ended."""
+"""DYING: a user asked for the removal, and the teardown has not ended."""
 LIFE_DEAD: Life.ValueType  # 3
 Global___Life: _TypeAlias = Life  # noqa: Y015
 
@@ -123,7 +127,7 @@ class _UnitEventStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UnitEv
     UNIT_EVENT_STATE_ERROR: _UnitEventState.ValueType  # 3
     UNIT_EVENT_STATE_SKIPPED: _UnitEventState.ValueType  # 4
     UNIT_EVENT_STATE_WITHDRAWN: _UnitEventState.ValueType  # 5
-    """WITHDRAWN: its ground was gone, so that it counts as never granted."""
+    """WITHDRAWN: what had made the event due is gone, so it counts as never granted."""
     UNIT_EVENT_STATE_ABANDONED: _UnitEventState.ValueType  # 6
     """ABANDONED: its unit was removed by force."""
 
@@ -135,7 +139,7 @@ UNIT_EVENT_STATE_COMMITTED: UnitEventState.ValueType  # 2
 UNIT_EVENT_STATE_ERROR: UnitEventState.ValueType  # 3
 UNIT_EVENT_STATE_SKIPPED: UnitEventState.ValueType  # 4
 UNIT_EVENT_STATE_WITHDRAWN: UnitEventState.ValueType  # 5
-"""WITHDRAWN: its ground was gone, so that it counts as never granted."""
+"""WITHDRAWN: what had made the event due is gone, so it counts as never granted."""
 UNIT_EVENT_STATE_ABANDONED: UnitEventState.ValueType  # 6
 """ABANDONED: its unit was removed by force."""
 Global___UnitEventState: _TypeAlias = UnitEventState  # noqa: Y015
@@ -192,17 +196,17 @@ class _TaskKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskKind.Val
     DESCRIPTOR: _descriptor.EnumDescriptor
     TASK_KIND_UNSPECIFIED: _TaskKind.ValueType  # 0
     TASK_KIND_ACTION: _TaskKind.ValueType  # 1
-    """ACTION is one of the charm's own."""
+    """ACTION is an action that the charm defines."""
     TASK_KIND_EXEC: _TaskKind.ValueType  # 2
-    """EXEC is a command that is run in the charm's folder, which a server has to allow."""
+    """EXEC is a command that runs in the charm's folder. The server must be configured to allow it."""
 
 class TaskKind(_TaskKind, metaclass=_TaskKindEnumTypeWrapper): ...
 
 TASK_KIND_UNSPECIFIED: TaskKind.ValueType  # 0
 TASK_KIND_ACTION: TaskKind.ValueType  # 1
-"""ACTION is one of the charm's own."""
+"""ACTION is an action that the charm defines."""
 TASK_KIND_EXEC: TaskKind.ValueType  # 2
-"""EXEC is a command that is run in the charm's folder, which a server has to allow."""
+"""EXEC is a command that runs in the charm's folder. The server must be configured to allow it."""
 Global___TaskKind: _TypeAlias = TaskKind  # noqa: Y015
 
 class _TaskState:
@@ -216,7 +220,7 @@ class _TaskStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskState.V
     TASK_STATE_RUNNING: _TaskState.ValueType  # 2
     TASK_STATE_SUCCEEDED: _TaskState.ValueType  # 3
     TASK_STATE_FAILED: _TaskState.ValueType  # 4
-    """FAILED: it says so itself, its program has failed, or its agent was lost. It left no effects."""
+    """FAILED: the task says so itself, its program failed, or its agent was lost. It has no effects."""
     TASK_STATE_TIMEOUT: _TaskState.ValueType  # 5
     TASK_STATE_CANCELLED: _TaskState.ValueType  # 6
 
@@ -227,7 +231,7 @@ TASK_STATE_PENDING: TaskState.ValueType  # 1
 TASK_STATE_RUNNING: TaskState.ValueType  # 2
 TASK_STATE_SUCCEEDED: TaskState.ValueType  # 3
 TASK_STATE_FAILED: TaskState.ValueType  # 4
-"""FAILED: it says so itself, its program has failed, or its agent was lost. It left no effects."""
+"""FAILED: the task says so itself, its program failed, or its agent was lost. It has no effects."""
 TASK_STATE_TIMEOUT: TaskState.ValueType  # 5
 TASK_STATE_CANCELLED: TaskState.ValueType  # 6
 Global___TaskState: _TypeAlias = TaskState  # noqa: Y015
@@ -258,7 +262,7 @@ class Charm(_message.Message):
     summary: _builtins.str
     kind: Global___CharmKind.ValueType
     profile: Global___UnitProfile.ValueType
-    """profile that the charm asks for; unspecified where it does not."""
+    """profile that the charm asks for; unspecified if it asks for none."""
     size: _builtins.int
     """size of the package in bytes."""
     version: _builtins.int
@@ -274,7 +278,7 @@ class Charm(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """warnings are what of the manifest is not used."""
+        """warnings name the parts of the manifest that the server does not use."""
 
     @_builtins.property
     def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___CharmAction]: ...
@@ -307,7 +311,7 @@ Global___Charm: _TypeAlias = Charm  # noqa: Y015
 
 @_typing.final
 class CharmAction(_message.Message):
-    """CharmAction is what a charm can be asked to do."""
+    """CharmAction is an action that users can ask a charm to run."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -345,7 +349,7 @@ class CharmEndpoint(_message.Message):
     role: Global___EndpointRole.ValueType
     interface: _builtins.str
     limit: _builtins.int
-    """limit is how many relations it may have at a time, 0 for any number."""
+    """limit is how many relations the endpoint may have at a time; 0 means any number."""
     def __init__(
         self,
         *,
@@ -373,7 +377,7 @@ class CharmStorage(_message.Message):
     name: _builtins.str
     description: _builtins.str
     minimum: _builtins.int
-    """minimum and maximum are how many instances a unit has; a maximum of 0 stands for any number."""
+    """minimum and maximum are how many instances a unit may have; a maximum of 0 means any number."""
     maximum: _builtins.int
     def __init__(
         self,
@@ -406,9 +410,9 @@ class CharmOption(_message.Message):
     """type is string, int, float or boolean."""
     description: _builtins.str
     default: _builtins.str
-    """default is a JSON value as text; empty where there is none."""
+    """default is a JSON value as text; empty if there is none."""
     minimum: _builtins.str
-    """minimum and maximum of a number are JSON values as text; empty where there is none."""
+    """minimum and maximum of a number are JSON values as text; empty if there is none."""
     maximum: _builtins.str
     def __init__(
         self,
@@ -455,25 +459,27 @@ class Application(_message.Message):
     name: _builtins.str
     life: Global___Life.ValueType
     charm: _builtins.str
-    """charm is the digest of what its units have to run."""
+    """charm is the digest of the charm that its units have to run."""
     profile: Global___UnitProfile.ValueType
     config: _builtins.str
-    """config is what is set, a JSON object as text; other options have the default of the charm. Left out of lists."""
+    """config has the options that users have set, a JSON object as text. Other options have the charm's default. Left out of
+    lists.
+    """
     config_version: _builtins.int
     leader: _builtins.str
-    """leader is the name of the unit that leads, such as web/0; empty where none does."""
+    """leader is the name of the unit that leads, such as web/0; empty if none does."""
     term: _builtins.int
     """term grows with each election."""
     announced_term: _builtins.int
-    """announced_term is the last one whose leader has committed leader-elected."""
+    """announced_term is the latest term whose leader has committed leader-elected."""
     charm_name: _builtins.str
     kind: Global___CharmKind.ValueType
     units: _builtins.int
-    """units counts those that are not DEAD."""
+    """units is the number of units that are not DEAD."""
     version: _builtins.int
     @_builtins.property
     def status(self) -> Global___UnitStatus:
-        """status is what its leader has said of it; where that has said nothing, the most urgent one of its units."""
+        """status is the one that the leader has set for the application, or else the most urgent status of its units."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -518,7 +524,7 @@ class UnitStatus(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name is unknown, maintenance, waiting, blocked or active, and error while an event has failed, which the server says."""
+    """name is unknown, maintenance, waiting, blocked or active. The server sets it to error while an event has failed."""
     message: _builtins.str
     """message is at most 1,000 characters."""
     def __init__(
@@ -565,30 +571,34 @@ class Unit(_message.Message):
     application_id: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
-    """name is that of the application, a slash and the number, such as web/0."""
+    """name is the name of the application, a slash and the number, such as web/0."""
     number: _builtins.int
     life: Global___Life.ValueType
     phase: Global___UnitPhase.ValueType
     machine: _builtins.str
-    """machine is the id of the hardware that the unit is on; empty where it is on none."""
+    """machine is the id of the hardware that the unit is on; empty if it is on none."""
     is_anywhere: _builtins.bool
-    """is_anywhere: the unit belongs to no machine, and any agent that serves its charm takes it."""
+    """is_anywhere says that the unit belongs to no machine, so that any agent that runs its charm may take it."""
     is_leader: _builtins.bool
     workload_version: _builtins.str
     charm: _builtins.str
-    """charm is the digest of what the unit runs, which after a refresh is behind that of its application."""
+    """charm is the digest of the charm that the unit runs. After a refresh it differs from the application's until the unit has
+    upgraded.
+    """
     is_agent_alive: _builtins.bool
-    """is_agent_alive: the agent that serves the unit has a lease that is alive, or one that takes it while none ever did."""
+    """is_agent_alive says that the agent which serves the unit has a live lease. If no agent has served it yet, it says that
+    one with a live lease would take it.
+    """
     version: _builtins.int
     last_ordinal: _builtins.int
-    """last_ordinal is that of its newest event, 0 before the first."""
+    """last_ordinal is the ordinal of its newest event; 0 before the first."""
     is_settled: _builtins.bool
-    """is_settled: nothing runs, nothing has failed, and nothing is due. Only there where with_settled asks for it."""
+    """is_settled says that no event runs, has failed or is due. Only set if with_settled asks for it."""
     @_builtins.property
     def status(self) -> Global___UnitStatus: ...
     @_builtins.property
     def event(self) -> Global___UnitEvent:
-        """event is the one that runs or has failed; not set where there is none."""
+        """event is the unit event that runs or has failed; not set if there is none."""
 
     @_builtins.property
     def storages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -636,7 +646,7 @@ Global___Unit: _TypeAlias = Unit  # noqa: Y015
 
 @_typing.final
 class Port(_message.Message):
-    """Port is one that a unit has opened. It is recorded, and nothing more."""
+    """Port is a port that a unit has opened. The server records it and does nothing else with it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -684,11 +694,11 @@ class Relation(_message.Message):
     version: _builtins.int
     @_builtins.property
     def ends(self) -> _containers.RepeatedCompositeFieldContainer[Global___RelationEnd]:
-        """ends are the provider's and the requirer's, and of a peer relation a single one."""
+        """ends are the provider's end and the requirer's end; a peer relation has a single end."""
 
     @_builtins.property
     def bags(self) -> _containers.RepeatedCompositeFieldContainer[Global___Bag]:
-        """bags are only there where they were asked for."""
+        """bags are only set if the request asks for them."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -741,7 +751,7 @@ Global___RelationEnd: _TypeAlias = RelationEnd  # noqa: Y015
 
 @_typing.final
 class Bag(_message.Message):
-    """Bag is what a unit or an application has written for the others of a relation."""
+    """Bag is the data that a unit or an application has written in a relation for the other members to read."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -807,12 +817,12 @@ class Storage(_message.Message):
     application_id: _builtins.str
     namespace: _builtins.str
     name: _builtins.str
-    """name is that in the charm, a slash and a number, such as data/0."""
+    """name is the storage's name in the charm, a slash and a number, such as data/0."""
     life: Global___Life.ValueType
     unit: _builtins.str
-    """unit is the name of the one that it belongs to; empty where it was detached."""
+    """unit is the name of the unit that it belongs to; empty if it is detached."""
     is_attached: _builtins.bool
-    """is_attached: storage-attached has been committed, and storage-detaching has not."""
+    """is_attached says that the unit has committed storage-attached and has not committed storage-detaching."""
     machine: _builtins.str
     """machine is the id of the hardware that it is on."""
     version: _builtins.int
@@ -845,7 +855,7 @@ Global___Storage: _TypeAlias = Storage  # noqa: Y015
 
 @_typing.final
 class UnitEvent(_message.Message):
-    """UnitEvent is one occurrence of a kind of event for one unit."""
+    """UnitEvent is one event in the life of one unit."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -882,20 +892,20 @@ class UnitEvent(_message.Message):
     id: _builtins.str
     unit: _builtins.str
     kind: _builtins.str
-    """kind is the name on the wire without endpoint or storage, such as relation-joined."""
+    """kind is the name without endpoint or storage, such as relation-joined."""
     ordinal: _builtins.int
     """ordinal numbers the events of a unit from 1."""
     attempt: _builtins.int
     state: Global___UnitEventState.ValueType
     storage: _builtins.str
-    """storage is the name of an instance, such as data/0, of storage events."""
+    """storage is the name of the storage instance, such as data/0; only set for storage events."""
     is_mirrored: _builtins.bool
-    """is_mirrored: a sibling has left that the unit was never told of."""
+    """is_mirrored says that a sibling has left about which the unit has received no other event."""
     is_echo: _builtins.bool
-    """is_echo: the unit itself has changed its bag."""
+    """is_echo says that the unit itself has changed the bag."""
     reason: _builtins.str
     """reason of a teardown event is UNIT_REMOVED, APPLICATION_REMOVED, RELATION_REMOVED or FORCED, and leaving is SELF, REMOTE
-    or RELATION; both are empty for others.
+    or RELATION; both are empty for other events.
     """
     leaving: _builtins.str
     actor: _builtins.str
@@ -904,21 +914,21 @@ class UnitEvent(_message.Message):
     message: _builtins.str
     """message says why the newest attempt has failed."""
     deferred: _builtins.int
-    """deferred and consumed count the notices that the event's commit has added and taken away."""
+    """deferred and consumed are how many notices the event's commit has added and removed."""
     consumed: _builtins.int
     name: _builtins.str
-    """name is how people call it, such as db-relation-joined."""
+    """name is the kind with the endpoint or the storage before it, such as db-relation-joined."""
     version: _builtins.int
     namespace: _builtins.str
     application_id: _builtins.str
     unit_id: _builtins.str
     @_builtins.property
     def relation(self) -> Global___UnitEventRelation:
-        """relation is set for relation events alone."""
+        """relation is only set for relation events."""
 
     @_builtins.property
     def seen(self) -> Global___UnitEventSeen:
-        """seen are versions at the start of the newest attempt."""
+        """seen has the versions that the newest attempt saw at its start."""
 
     @_builtins.property
     def cause(self) -> Global___UnitEventCause: ...
@@ -928,11 +938,11 @@ class UnitEvent(_message.Message):
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def retry_at(self) -> _timestamp_pb2.Timestamp:
-        """retry_at is when a failed event is tried again by itself; not set where it is not."""
+        """retry_at is when the server retries a failed event by itself; not set if it does not."""
 
     @_builtins.property
     def secret(self) -> Global___UnitEventSecret:
-        """secret is set for secret events alone."""
+        """secret is only set for secret events."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -990,9 +1000,9 @@ class UnitEventSecret(_message.Message):
     id: _builtins.str
     """id is 20 characters of 0-9 and a-v."""
     label: _builtins.str
-    """label is the one that the unit has given it."""
+    """label is the one that the unit has given the secret."""
     revision: _builtins.int
-    """revision that has expired or is not used any more, or that secret-changed tells of."""
+    """revision is the one that has expired, that no unit reads any more, or that secret-changed announces."""
     def __init__(
         self,
         *,
@@ -1022,7 +1032,9 @@ class UnitEventRelation(_message.Message):
     endpoint: _builtins.str
     is_peer: _builtins.bool
     application: _builtins.str
-    """application and unit are those that the event is about; unit is empty in events of the application or of the relation."""
+    """application and unit are those that the event is about; unit is empty if the event is about the application or the
+    relation.
+    """
     unit: _builtins.str
     departing_unit: _builtins.str
     def __init__(
@@ -1055,7 +1067,7 @@ class UnitEventSeen(_message.Message):
     charm: _builtins.str
     term: _builtins.int
     bag: _builtins.int
-    """bag is the version of the bag of the unit or the application that the event is about."""
+    """bag is the version of the bag of the unit or application that the event is about."""
     def __init__(
         self,
         *,
@@ -1074,7 +1086,7 @@ Global___UnitEventSeen: _TypeAlias = UnitEventSeen  # noqa: Y015
 
 @_typing.final
 class UnitEventCause(_message.Message):
-    """UnitEventCause is what has made the event due: a resource, such as a relation's bag, in a version of it."""
+    """UnitEventCause is the change that made the event due: a resource, such as a relation's bag, and its version."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1084,10 +1096,10 @@ class UnitEventCause(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     type: _builtins.str
-    """type is a resource type, such as APPLICATION; empty where nothing but the life of the unit is the cause."""
+    """type is a resource type, such as APPLICATION; empty if the event follows from the life of the unit alone."""
     id: _builtins.str
     owner: _builtins.str
-    """owner of a bag."""
+    """owner of the bag, if the cause is a bag."""
     version: _builtins.int
     actor: _builtins.str
     def __init__(
@@ -1109,7 +1121,7 @@ Global___UnitEventCause: _TypeAlias = UnitEventCause  # noqa: Y015
 
 @_typing.final
 class Notice(_message.Message):
-    """Notice is an event that a handler has deferred. It is tried again before the next event of its unit."""
+    """Notice is an event that a handler has deferred. Its handler is called again before the next event of its unit."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1119,15 +1131,15 @@ class Notice(_message.Message):
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     ordinal: _builtins.int
-    """ordinal is that of the event."""
+    """ordinal of the deferred event."""
     handler: _builtins.str
     """handler is the name of the method that has deferred it."""
     event: _builtins.str
-    """event is what the event says but for its ordinal, a JSON object as text. Two notices of one handler with the same event
+    """event is the content of the event without its ordinal, a JSON object as text. Two notices are equal if handler and event
     are equal.
     """
     attempts: _builtins.int
-    """attempts counts how often the handler has been tried, the first time included."""
+    """attempts is how often the handler has been called, the first time included."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -1192,7 +1204,7 @@ class ListCharmsRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name filters; empty means all."""
+    """name to list; empty means all."""
     def __init__(
         self,
         *,
@@ -1208,7 +1220,7 @@ Global___ListCharmsRequest: _TypeAlias = ListCharmsRequest  # noqa: Y015
 
 @_typing.final
 class StorageCount(_message.Message):
-    """StorageCount is how many instances of a charm's storage a new unit has."""
+    """StorageCount is a number of instances of one storage of a charm."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1245,26 +1257,26 @@ class DeployRequest(_message.Message):
     STORAGES_FIELD_NUMBER: _builtins.int
     PROFILE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is optional; with it a repeated call is recognised and changes nothing."""
+    """id is optional; with it the server recognises a repeated call, which changes nothing."""
     namespace: _builtins.str
     name: _builtins.str
     charm: _builtins.str
-    """charm is its digest."""
+    """charm is the digest of the charm."""
     units: _builtins.int
-    """units, at most 10,000."""
+    """units is the number of units, at most 10,000."""
     config: _builtins.str
     """config is a JSON object as text, at most 1 MiB; empty for none."""
     is_anywhere: _builtins.bool
-    """is_anywhere has units belong to no machine."""
+    """is_anywhere says that the units belong to no machine."""
     profile: Global___UnitProfile.ValueType
-    """profile is unspecified for the one that the charm asks for, or else LITERAL."""
+    """profile of the units; unspecified means the one that the charm asks for, or else LITERAL."""
     @_builtins.property
     def machines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """machines are ids of hardware; unit N goes to the Nth, and units beyond them to where the fewest are."""
+        """machines are ids of hardware. Unit N is placed on the Nth machine; further units are placed where the fewest units are."""
 
     @_builtins.property
     def storages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StorageCount]:
-        """storages that are not the minimum of the charm."""
+        """storages whose number of instances is not the charm's minimum."""
 
     def __init__(
         self,
@@ -1320,7 +1332,7 @@ class ListApplicationsRequest(_message.Message):
 
     NAMESPACE_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """namespace filters; empty means all."""
+    """namespace to list; empty means all."""
     def __init__(
         self,
         *,
@@ -1368,9 +1380,9 @@ class ListUnitsRequest(_message.Message):
     APPLICATION_FIELD_NUMBER: _builtins.int
     WITH_SETTLED_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """namespace filters; empty means all."""
+    """namespace to list; empty means all."""
     application: _builtins.str
-    """application filters by name, within the namespace or "default"."""
+    """application is the name of an application in the namespace, or in "default" if namespace is empty; empty means all."""
     with_settled: _builtins.bool
     """with_settled asks for is_settled."""
     def __init__(
@@ -1420,9 +1432,9 @@ class ListRelationsRequest(_message.Message):
     NAMESPACE_FIELD_NUMBER: _builtins.int
     APPLICATION_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """namespace filters; empty means all."""
+    """namespace to list; empty means all."""
     application: _builtins.str
-    """application filters by name, within the namespace or "default"."""
+    """application is the name of an application in the namespace, or in "default" if namespace is empty; empty means all."""
     def __init__(
         self,
         *,
@@ -1444,9 +1456,9 @@ class ListStoragesRequest(_message.Message):
     NAMESPACE_FIELD_NUMBER: _builtins.int
     APPLICATION_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """namespace filters; empty means all."""
+    """namespace to list; empty means all."""
     application: _builtins.str
-    """application filters by name, within the namespace or "default"."""
+    """application is the name of an application in the namespace, or in "default" if namespace is empty; empty means all."""
     def __init__(
         self,
         *,
@@ -1471,7 +1483,7 @@ class SetConfigRequest(_message.Message):
     namespace: _builtins.str
     application: _builtins.str
     config: _builtins.str
-    """config is a JSON object as text: options that are set from now on. null gives an option its default again."""
+    """config is a JSON object as text with the options to set. null sets an option back to its default."""
     def __init__(
         self,
         *,
@@ -1504,13 +1516,15 @@ class AddUnitsRequest(_message.Message):
     is_anywhere: _builtins.bool
     @_builtins.property
     def machines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """machines and is_anywhere are those of DeployRequest."""
+        """machines and is_anywhere have the meaning that they have in DeployRequest."""
 
     @_builtins.property
     def storages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StorageCount]: ...
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """ids are optional, as many as units; with them a repeated call is recognised and changes nothing."""
+        """ids of the new units are optional: either none, or one for each unit. With them the server recognises a repeated call,
+        which changes nothing.
+        """
 
     def __init__(
         self,
@@ -1563,10 +1577,10 @@ class RemoveUnitRequest(_message.Message):
     namespace: _builtins.str
     unit: _builtins.str
     force: _builtins.bool
-    """force ends the unit without teardown, after grace_seconds in which that may come to its end."""
+    """force ends the unit without teardown if the teardown has not ended after grace_seconds."""
     grace_seconds: _builtins.int
     keep_storage: _builtins.bool
-    """keep_storage detaches its storage, which stays on the machine."""
+    """keep_storage detaches the unit's storage instances, which stay on the machine."""
     def __init__(
         self,
         *,
@@ -1595,9 +1609,9 @@ class RefreshRequest(_message.Message):
     namespace: _builtins.str
     application: _builtins.str
     charm: _builtins.str
-    """charm is its digest."""
+    """charm is the digest of the new charm."""
     config: _builtins.str
-    """config is that of SetConfigRequest; empty for no change."""
+    """config has the meaning that it has in SetConfigRequest; empty for no change."""
     def __init__(
         self,
         *,
@@ -1626,7 +1640,7 @@ class RemoveRequest(_message.Message):
     namespace: _builtins.str
     application: _builtins.str
     force: _builtins.bool
-    """force, grace_seconds and keep_storage are those of RemoveUnitRequest, for each unit."""
+    """force, grace_seconds and keep_storage have the meaning that they have in RemoveUnitRequest, for each unit."""
     grace_seconds: _builtins.int
     keep_storage: _builtins.bool
     def __init__(
@@ -1655,7 +1669,7 @@ class RelateRequest(_message.Message):
     SECOND_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     first: _builtins.str
-    """first and second are application:endpoint, or application where a single endpoint of it fits."""
+    """first and second are APPLICATION:ENDPOINT, or only APPLICATION if a single endpoint of it fits."""
     second: _builtins.str
     def __init__(
         self,
@@ -1682,7 +1696,7 @@ class UnrelateRequest(_message.Message):
     NUMBER_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     first: _builtins.str
-    """first and second are those of RelateRequest; number, if it is not 0, stands for both."""
+    """first and second, as in RelateRequest, identify the relation; or else number does, if it is not 0."""
     second: _builtins.str
     number: _builtins.int
     def __init__(
@@ -1711,7 +1725,7 @@ class ResolveRequest(_message.Message):
     namespace: _builtins.str
     unit: _builtins.str
     skip: _builtins.bool
-    """skip leaves the event out, with what had to follow it at once."""
+    """skip leaves out the event, and the events that had to follow it at once."""
     def __init__(
         self,
         *,
@@ -1762,7 +1776,9 @@ class AttachRequest(_message.Message):
     namespace: _builtins.str
     unit: _builtins.str
     storage: _builtins.str
-    """storage is a name of the charm, such as data, for a new instance; or that of a detached one, such as data/0."""
+    """storage is the name of a storage of the charm, such as data, for a new instance; or the name of a detached instance, such
+    as data/0.
+    """
     def __init__(
         self,
         *,
@@ -1809,7 +1825,7 @@ class RemoveStorageRequest(_message.Message):
     STORAGE_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     storage: _builtins.str
-    """storage is the name of an instance that was detached, such as data/0."""
+    """storage is the name of a detached instance, such as data/0."""
     def __init__(
         self,
         *,
@@ -1859,20 +1875,20 @@ class ExplainUnitResponse(_message.Message):
     sentence: _builtins.str
     """sentence says what the unit does, or why it does nothing."""
     advice: _builtins.str
-    """advice is what may be done; empty where nothing has to."""
+    """advice says what the user can do; empty if nothing has to be done."""
     @_builtins.property
     def unit(self) -> Global___Unit: ...
     @_builtins.property
     def causes(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitCause]:
-        """causes are what has made its event due, the nearest first."""
+        """causes are the changes that made its event due, the immediate cause first."""
 
     @_builtins.property
     def behind(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """behind are the names of the events that are due after that, in their order, as far as it can be told."""
+        """behind are the names of the events that are due after that one, in order, as far as the server knows them."""
 
     @_builtins.property
     def deferred(self) -> _containers.RepeatedCompositeFieldContainer[Global___Notice]:
-        """deferred are the notices that wait."""
+        """deferred are the notices that wait to be tried again."""
 
     def __init__(
         self,
@@ -1901,7 +1917,7 @@ class UnitCause(_message.Message):
     sentence: _builtins.str
     """sentence is such as "pg/0 changed its db bag: dsn, user"."""
     revision: _builtins.int
-    """revision of the event in the log that tells of it; 0 where that is no longer kept."""
+    """revision of the event about it in the log; 0 if the log no longer keeps that event."""
     def __init__(
         self,
         *,
@@ -1927,10 +1943,10 @@ class ListUnitEventsRequest(_message.Message):
     namespace: _builtins.str
     unit: _builtins.str
     limit: _builtins.int
-    """limit, 0 for all that are kept."""
+    """limit is how many events to return; 0 means all that are kept."""
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """kinds filters; empty means all. The names that the document has for a kind are understood, too."""
+        """kinds to list; empty means all. A kind may also be given by its name in the document of the unit's lifecycle."""
 
     def __init__(
         self,
@@ -1980,10 +1996,10 @@ class UnitLogsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
-    """name is that of a unit, or of an application for all its units."""
+    """name of a unit, or of an application for all its units."""
     follow: _builtins.bool
     limit: _builtins.int
-    """limit is how many of the newest lines come first; 0 means all that are kept."""
+    """limit is how many of the kept lines to return, the newest ones; 0 means all."""
     def __init__(
         self,
         *,
@@ -2035,11 +2051,11 @@ class UnitLogLine(_message.Message):
     UNIT_FIELD_NUMBER: _builtins.int
     EVENT_NAME_FIELD_NUMBER: _builtins.int
     ordinal: _builtins.int
-    """ordinal of the event, attempt, and number, from 1 within the attempt, say which line of the unit it is."""
+    """ordinal of the event, attempt, and number (from 1 within the attempt) together identify the line."""
     attempt: _builtins.int
     number: _builtins.int
     level: _builtins.str
-    """level is DEBUG, INFO, WARNING or ERROR, and STDOUT or STDERR for what a script has written."""
+    """level is DEBUG, INFO, WARNING or ERROR; or STDOUT or STDERR for the output of a script."""
     text: _builtins.str
     """text is at most 128 KiB."""
     unit: _builtins.str
@@ -2069,7 +2085,7 @@ Global___UnitLogLine: _TypeAlias = UnitLogLine  # noqa: Y015
 
 @_typing.final
 class Task(_message.Message):
-    """Task is an action of a charm that is run on a unit, or a command."""
+    """Task is an action of a charm, or a command, that runs on a unit."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2099,12 +2115,12 @@ class Task(_message.Message):
     name: _builtins.str
     """name of the action; empty for a command."""
     parameters: _builtins.str
-    """parameters is a JSON object as text, with the defaults of the charm."""
+    """parameters is a JSON object as text, in which the charm's defaults are filled in."""
     state: Global___TaskState.ValueType
     result: _builtins.str
     """result is a JSON object as text."""
     message: _builtins.str
-    """message says why it has not succeeded."""
+    """message says why the task has not succeeded."""
     timeout_seconds: _builtins.int
     actor: _builtins.str
     version: _builtins.int
@@ -2114,7 +2130,7 @@ class Task(_message.Message):
 
     @_builtins.property
     def log(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """log are the newest 1,000 lines that it has told."""
+        """log is its newest 1,000 lines of progress."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -2164,16 +2180,16 @@ class RunTaskRequest(_message.Message):
     ARGUMENTS_FIELD_NUMBER: _builtins.int
     TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is optional; with it a repeated call is recognised."""
+    """id is optional; with it the server recognises a repeated call."""
     namespace: _builtins.str
     unit: _builtins.str
-    """unit is a name such as web/0, or web/leader."""
+    """unit is the name of a unit, such as web/0, or web/leader for the leader of web."""
     action: _builtins.str
-    """action is the name of one, or empty where there are arguments of a command."""
+    """action is the name of an action; empty to run a command."""
     parameters: _builtins.str
     """parameters is a JSON object as text; empty for none."""
     timeout_seconds: _builtins.int
-    """timeout_seconds from its start; 0 for the namespace's event_timeout_seconds."""
+    """timeout_seconds from the start of the task; 0 means the namespace's event_timeout_seconds."""
     @_builtins.property
     def arguments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """arguments of a command, its program first."""
@@ -2243,7 +2259,7 @@ class ListTasksRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
-    """name is that of a unit, or of an application for all its units."""
+    """name of a unit, or of an application for all its units."""
     def __init__(
         self,
         *,

@@ -27,9 +27,9 @@ if _version_not_supported:
 
 
 class ApplicationServiceStub:
-    """ApplicationService keeps applications: a charm, a configuration and some units, whose lives are sequences of unit events.
-    Calls that change something answer at once; the events that follow are run by agents, through UnitService. In all
-    requests an empty namespace stands for "default".
+    """ApplicationService stores applications. An application has a charm, a configuration and some units, and the life of a unit
+    is a sequence of unit events. Calls that change something answer at once; agents then run the events that follow from the
+    change, through UnitService. In all requests an empty namespace means "default".
     """
 
     def __init__(self, channel):
@@ -201,14 +201,14 @@ class ApplicationServiceStub:
 
 
 class ApplicationServiceServicer:
-    """ApplicationService keeps applications: a charm, a configuration and some units, whose lives are sequences of unit events.
-    Calls that change something answer at once; the events that follow are run by agents, through UnitService. In all
-    requests an empty namespace stands for "default".
+    """ApplicationService stores applications. An application has a charm, a configuration and some units, and the life of a unit
+    is a sequence of unit events. Calls that change something answer at once; agents then run the events that follow from the
+    change, through UnitService. In all requests an empty namespace means "default".
     """
 
     def UploadCharm(self, request_iterator, context):
-        """UploadCharm stores a charm, whose package comes in parts of any size. A charm is known by the digest of its package: one
-        that is there already is answered as it is. A package that may not be run is refused with CHARM_REFUSED.
+        """UploadCharm stores a charm, whose package comes in parts of any size. The digest of the package identifies the charm: if
+        the server already has it, the call returns it as it is. A package that cannot be run is refused with CHARM_REFUSED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -221,14 +221,14 @@ class ApplicationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListCharms(self, request, context):
-        """ListCharms streams charms by name, those of a name newest first.
+        """ListCharms streams charms ordered by name, and charms of one name newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Deploy(self, request, context):
-        """Deploy makes an application with its first units and its peer relations. A repeated call with the same id changes
+        """Deploy creates an application with its first units and its peer relations. A repeated call with the same id changes
         nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -242,7 +242,7 @@ class ApplicationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListApplications(self, request, context):
-        """ListApplications streams applications by namespace and name.
+        """ListApplications streams applications, ordered by namespace and name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -255,93 +255,93 @@ class ApplicationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListUnits(self, request, context):
-        """ListUnits streams units by namespace, application and number.
+        """ListUnits streams units, ordered by namespace, application and number.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetRelation(self, request, context):
-        """GetRelation has the bags where they are asked for.
+        """GetRelation returns a relation, with its bags if the request asks for them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRelations(self, request, context):
-        """ListRelations streams relations by namespace and number, without bags.
+        """ListRelations streams relations without bags, ordered by namespace and number.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListStorages(self, request, context):
-        """ListStorages streams storage instances by namespace and name.
+        """ListStorages streams storage instances, ordered by namespace and name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SetConfig(self, request, context):
-        """SetConfig changes options of an application, all or none. Units hear of it by config-changed.
+        """SetConfig changes options of an application, all or none of them. Its units receive config-changed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AddUnits(self, request, context):
-        """AddUnits adds units, whose numbers were never given before. A repeated call with the same ids changes nothing.
+        """AddUnits adds units. Their numbers have never been used before. A repeated call with the same ids changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveUnit(self, request, context):
-        """RemoveUnit begins the teardown of a unit, or with force ends it at once.
+        """RemoveUnit begins the teardown of a unit. With force it ends the unit without teardown.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Refresh(self, request, context):
-        """Refresh gives an application another charm. It is refused with CHARM_REFUSED if that lacks an endpoint that is related,
-        or a storage that is there.
+        """Refresh gives an application another charm. The call is refused with CHARM_REFUSED if that charm lacks an endpoint that
+        has a relation, or a storage that has instances.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Remove(self, request, context):
-        """Remove begins the teardown of an application: of all its units, and of its relations.
+        """Remove begins the teardown of an application: of all its units and relations.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Relate(self, request, context):
-        """Relate joins an endpoint that provides an interface and one that requires it. It is refused with ENDPOINT_MISMATCH if no
-        pair of them, or more than one, fits. A relation that is there already is answered as it is.
+        """Relate creates a relation between an endpoint that provides an interface and one that requires it. The call is refused
+        with ENDPOINT_MISMATCH if no pair of endpoints fits, or more than one. If the relation exists, the call returns it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Unrelate(self, request, context):
-        """Unrelate begins the end of a relation, which both sides hear of in parallel.
+        """Unrelate begins the end of a relation. The units of both sides receive its last events in parallel.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Resolve(self, request, context):
-        """Resolve has a unit's failed event tried again now, or left out.
+        """Resolve retries a unit's failed event now, or skips it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Request(self, request, context):
-        """Request asks a unit for an event that nothing else brings about. It is refused with UNIT_IN_ERROR while an event of the
+        """Request gives a unit an event that only a user can cause. The call is refused with UNIT_IN_ERROR while an event of the
         unit has failed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -349,7 +349,7 @@ class ApplicationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Attach(self, request, context):
-        """Attach gives a unit a storage instance: a new one, or one that was detached on the unit's machine.
+        """Attach gives a unit a storage instance: a new one, or a detached one on the unit's machine.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -363,21 +363,21 @@ class ApplicationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RemoveStorage(self, request, context):
-        """RemoveStorage forgets a storage instance that no unit has; its agent removes what was kept in it.
+        """RemoveStorage removes a storage instance that no unit has. The agent of its machine removes the stored files.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Explain says what a unit does, waits for or failed in, and what has caused it.
+        """Explain says what a unit does or waits for, or what failed, and what caused this.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEvents(self, request, context):
-        """ListEvents streams the events of a unit, newest first; the newest 1,000 are kept.
+        """ListEvents streams the events of a unit, newest first. The server keeps the newest 1,000.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -391,22 +391,23 @@ class ApplicationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Logs(self, request, context):
-        """Logs streams the log lines of units, and with follow goes on until the caller ends it.
+        """Logs streams the log lines of units. With follow it goes on until the caller ends it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RunTask(self, request, context):
-        """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The task
-        is run after the unit's start, also while an event of it has failed; it runs at most once, and is FAILED if it is lost.
+        """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The
+        task runs once the unit has started, even while one of its events has failed. It runs at most once; if its agent is lost
+        meanwhile, the task is FAILED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelTask(self, request, context):
-        """CancelTask ends a task: at once where it waits; where it runs, its agent ends it.
+        """CancelTask ends a task. A waiting task ends at once; a running one is ended by its agent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -427,7 +428,7 @@ class ApplicationServiceServicer:
 
     def Watch(self, request, context):
         """Watch streams the events of charms, applications, units, unit events, relations and storages. With the id of an
-        application it streams those of its units, their events and their storages, too.
+        application it also streams those of its units, of their unit events and of their storages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -605,9 +606,9 @@ def add_ApplicationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ApplicationService:
-    """ApplicationService keeps applications: a charm, a configuration and some units, whose lives are sequences of unit events.
-    Calls that change something answer at once; the events that follow are run by agents, through UnitService. In all
-    requests an empty namespace stands for "default".
+    """ApplicationService stores applications. An application has a charm, a configuration and some units, and the life of a unit
+    is a sequence of unit events. Calls that change something answer at once; agents then run the events that follow from the
+    change, through UnitService. In all requests an empty namespace means "default".
     """
 
     @staticmethod

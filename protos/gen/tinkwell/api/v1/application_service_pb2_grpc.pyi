@@ -14,91 +14,92 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ApplicationServiceStub:
-    """ApplicationService keeps applications: a charm, a configuration and some units, whose lives are sequences of unit events.
-    Calls that change something answer at once; the events that follow are run by agents, through UnitService. In all
-    requests an empty namespace stands for "default".
+    """ApplicationService stores applications. An application has a charm, a configuration and some units, and the life of a unit
+    is a sequence of unit events. Calls that change something answer at once; agents then run the events that follow from the
+    change, through UnitService. In all requests an empty namespace means "default".
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     UploadCharm: _aio.StreamUnaryMultiCallable[_application_service_pb2.UploadCharmRequest, _application_service_pb2.Charm]
-    """UploadCharm stores a charm, whose package comes in parts of any size. A charm is known by the digest of its package: one
-    that is there already is answered as it is. A package that may not be run is refused with CHARM_REFUSED.
+    """UploadCharm stores a charm, whose package comes in parts of any size. The digest of the package identifies the charm: if
+    the server already has it, the call returns it as it is. A package that cannot be run is refused with CHARM_REFUSED.
     """
     GetCharm: _aio.UnaryUnaryMultiCallable[_application_service_pb2.GetCharmRequest, _application_service_pb2.Charm]
     ListCharms: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListCharmsRequest, _application_service_pb2.Charm]
-    """ListCharms streams charms by name, those of a name newest first."""
+    """ListCharms streams charms ordered by name, and charms of one name newest first."""
     Deploy: _aio.UnaryUnaryMultiCallable[_application_service_pb2.DeployRequest, _application_service_pb2.Application]
-    """Deploy makes an application with its first units and its peer relations. A repeated call with the same id changes
+    """Deploy creates an application with its first units and its peer relations. A repeated call with the same id changes
     nothing.
     """
     GetApplication: _aio.UnaryUnaryMultiCallable[_application_service_pb2.GetApplicationRequest, _application_service_pb2.Application]
     ListApplications: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListApplicationsRequest, _application_service_pb2.Application]
-    """ListApplications streams applications by namespace and name."""
+    """ListApplications streams applications, ordered by namespace and name."""
     GetUnit: _aio.UnaryUnaryMultiCallable[_application_service_pb2.GetUnitRequest, _application_service_pb2.Unit]
     ListUnits: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListUnitsRequest, _application_service_pb2.Unit]
-    """ListUnits streams units by namespace, application and number."""
+    """ListUnits streams units, ordered by namespace, application and number."""
     GetRelation: _aio.UnaryUnaryMultiCallable[_application_service_pb2.GetRelationRequest, _application_service_pb2.Relation]
-    """GetRelation has the bags where they are asked for."""
+    """GetRelation returns a relation, with its bags if the request asks for them."""
     ListRelations: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListRelationsRequest, _application_service_pb2.Relation]
-    """ListRelations streams relations by namespace and number, without bags."""
+    """ListRelations streams relations without bags, ordered by namespace and number."""
     ListStorages: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListStoragesRequest, _application_service_pb2.Storage]
-    """ListStorages streams storage instances by namespace and name."""
+    """ListStorages streams storage instances, ordered by namespace and name."""
     SetConfig: _aio.UnaryUnaryMultiCallable[_application_service_pb2.SetConfigRequest, _application_service_pb2.Application]
-    """SetConfig changes options of an application, all or none. Units hear of it by config-changed."""
+    """SetConfig changes options of an application, all or none of them. Its units receive config-changed."""
     AddUnits: _aio.UnaryUnaryMultiCallable[_application_service_pb2.AddUnitsRequest, _application_service_pb2.AddUnitsResponse]
-    """AddUnits adds units, whose numbers were never given before. A repeated call with the same ids changes nothing."""
+    """AddUnits adds units. Their numbers have never been used before. A repeated call with the same ids changes nothing."""
     RemoveUnit: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RemoveUnitRequest, _application_service_pb2.Unit]
-    """RemoveUnit begins the teardown of a unit, or with force ends it at once."""
+    """RemoveUnit begins the teardown of a unit. With force it ends the unit without teardown."""
     Refresh: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RefreshRequest, _application_service_pb2.Application]
-    """Refresh gives an application another charm. It is refused with CHARM_REFUSED if that lacks an endpoint that is related,
-    or a storage that is there.
+    """Refresh gives an application another charm. The call is refused with CHARM_REFUSED if that charm lacks an endpoint that
+    has a relation, or a storage that has instances.
     """
     Remove: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RemoveRequest, _application_service_pb2.Application]
-    """Remove begins the teardown of an application: of all its units, and of its relations."""
+    """Remove begins the teardown of an application: of all its units and relations."""
     Relate: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RelateRequest, _application_service_pb2.Relation]
-    """Relate joins an endpoint that provides an interface and one that requires it. It is refused with ENDPOINT_MISMATCH if no
-    pair of them, or more than one, fits. A relation that is there already is answered as it is.
+    """Relate creates a relation between an endpoint that provides an interface and one that requires it. The call is refused
+    with ENDPOINT_MISMATCH if no pair of endpoints fits, or more than one. If the relation exists, the call returns it.
     """
     Unrelate: _aio.UnaryUnaryMultiCallable[_application_service_pb2.UnrelateRequest, _application_service_pb2.Relation]
-    """Unrelate begins the end of a relation, which both sides hear of in parallel."""
+    """Unrelate begins the end of a relation. The units of both sides receive its last events in parallel."""
     Resolve: _aio.UnaryUnaryMultiCallable[_application_service_pb2.ResolveRequest, _application_service_pb2.Unit]
-    """Resolve has a unit's failed event tried again now, or left out."""
+    """Resolve retries a unit's failed event now, or skips it."""
     Request: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RequestRequest, _application_service_pb2.Unit]
-    """Request asks a unit for an event that nothing else brings about. It is refused with UNIT_IN_ERROR while an event of the
+    """Request gives a unit an event that only a user can cause. The call is refused with UNIT_IN_ERROR while an event of the
     unit has failed.
     """
     Attach: _aio.UnaryUnaryMultiCallable[_application_service_pb2.AttachRequest, _application_service_pb2.Storage]
-    """Attach gives a unit a storage instance: a new one, or one that was detached on the unit's machine."""
+    """Attach gives a unit a storage instance: a new one, or a detached one on the unit's machine."""
     Detach: _aio.UnaryUnaryMultiCallable[_application_service_pb2.DetachRequest, _application_service_pb2.Storage]
     """Detach takes a storage instance from its unit. It stays on the machine."""
     RemoveStorage: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RemoveStorageRequest, _application_service_pb2.Storage]
-    """RemoveStorage forgets a storage instance that no unit has; its agent removes what was kept in it."""
+    """RemoveStorage removes a storage instance that no unit has. The agent of its machine removes the stored files."""
     Explain: _aio.UnaryUnaryMultiCallable[_application_service_pb2.ExplainUnitRequest, _application_service_pb2.ExplainUnitResponse]
-    """Explain says what a unit does, waits for or failed in, and what has caused it."""
+    """Explain says what a unit does or waits for, or what failed, and what caused this."""
     ListEvents: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListUnitEventsRequest, _application_service_pb2.UnitEvent]
-    """ListEvents streams the events of a unit, newest first; the newest 1,000 are kept."""
+    """ListEvents streams the events of a unit, newest first. The server keeps the newest 1,000."""
     ListDeferred: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListDeferredRequest, _application_service_pb2.Notice]
     """ListDeferred streams the notices that a unit's charm has deferred, in the order in which they are tried again."""
     Logs: _aio.UnaryStreamMultiCallable[_application_service_pb2.UnitLogsRequest, _application_service_pb2.UnitLogsResponse]
-    """Logs streams the log lines of units, and with follow goes on until the caller ends it."""
+    """Logs streams the log lines of units. With follow it goes on until the caller ends it."""
     RunTask: _aio.UnaryUnaryMultiCallable[_application_service_pb2.RunTaskRequest, _application_service_pb2.Task]
-    """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The task
-    is run after the unit's start, also while an event of it has failed; it runs at most once, and is FAILED if it is lost.
+    """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The
+    task runs once the unit has started, even while one of its events has failed. It runs at most once; if its agent is lost
+    meanwhile, the task is FAILED.
     """
     CancelTask: _aio.UnaryUnaryMultiCallable[_application_service_pb2.CancelTaskRequest, _application_service_pb2.Task]
-    """CancelTask ends a task: at once where it waits; where it runs, its agent ends it."""
+    """CancelTask ends a task. A waiting task ends at once; a running one is ended by its agent."""
     GetTask: _aio.UnaryUnaryMultiCallable[_application_service_pb2.GetTaskRequest, _application_service_pb2.Task]
     ListTasks: _aio.UnaryStreamMultiCallable[_application_service_pb2.ListTasksRequest, _application_service_pb2.Task]
     """ListTasks streams the tasks of a unit or of an application's units, newest first."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
     """Watch streams the events of charms, applications, units, unit events, relations and storages. With the id of an
-    application it streams those of its units, their events and their storages, too.
+    application it also streams those of its units, of their unit events and of their storages.
     """
 
 class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
-    """ApplicationService keeps applications: a charm, a configuration and some units, whose lives are sequences of unit events.
-    Calls that change something answer at once; the events that follow are run by agents, through UnitService. In all
-    requests an empty namespace stands for "default".
+    """ApplicationService stores applications. An application has a charm, a configuration and some units, and the life of a unit
+    is a sequence of unit events. Calls that change something answer at once; agents then run the events that follow from the
+    change, through UnitService. In all requests an empty namespace means "default".
     """
 
     @_abc_1.abstractmethod
@@ -107,8 +108,8 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_application_service_pb2.UploadCharmRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_application_service_pb2.UploadCharmRequest], _abc.Awaitable[_application_service_pb2.Charm]],
     ) -> _abc.Awaitable[_application_service_pb2.Charm]:
-        """UploadCharm stores a charm, whose package comes in parts of any size. A charm is known by the digest of its package: one
-        that is there already is answered as it is. A package that may not be run is refused with CHARM_REFUSED.
+        """UploadCharm stores a charm, whose package comes in parts of any size. The digest of the package identifies the charm: if
+        the server already has it, the call returns it as it is. A package that cannot be run is refused with CHARM_REFUSED.
         """
 
     @_abc_1.abstractmethod
@@ -124,7 +125,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ListCharmsRequest,
         context: _aio.ServicerContext[_application_service_pb2.ListCharmsRequest, _abc.AsyncIterator[_application_service_pb2.Charm]],
     ) -> _abc.AsyncIterator[_application_service_pb2.Charm]:
-        """ListCharms streams charms by name, those of a name newest first."""
+        """ListCharms streams charms ordered by name, and charms of one name newest first."""
 
     @_abc_1.abstractmethod
     def Deploy(
@@ -132,7 +133,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.DeployRequest,
         context: _aio.ServicerContext[_application_service_pb2.DeployRequest, _abc.Awaitable[_application_service_pb2.Application]],
     ) -> _abc.Awaitable[_application_service_pb2.Application]:
-        """Deploy makes an application with its first units and its peer relations. A repeated call with the same id changes
+        """Deploy creates an application with its first units and its peer relations. A repeated call with the same id changes
         nothing.
         """
 
@@ -149,7 +150,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ListApplicationsRequest,
         context: _aio.ServicerContext[_application_service_pb2.ListApplicationsRequest, _abc.AsyncIterator[_application_service_pb2.Application]],
     ) -> _abc.AsyncIterator[_application_service_pb2.Application]:
-        """ListApplications streams applications by namespace and name."""
+        """ListApplications streams applications, ordered by namespace and name."""
 
     @_abc_1.abstractmethod
     def GetUnit(
@@ -164,7 +165,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ListUnitsRequest,
         context: _aio.ServicerContext[_application_service_pb2.ListUnitsRequest, _abc.AsyncIterator[_application_service_pb2.Unit]],
     ) -> _abc.AsyncIterator[_application_service_pb2.Unit]:
-        """ListUnits streams units by namespace, application and number."""
+        """ListUnits streams units, ordered by namespace, application and number."""
 
     @_abc_1.abstractmethod
     def GetRelation(
@@ -172,7 +173,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.GetRelationRequest,
         context: _aio.ServicerContext[_application_service_pb2.GetRelationRequest, _abc.Awaitable[_application_service_pb2.Relation]],
     ) -> _abc.Awaitable[_application_service_pb2.Relation]:
-        """GetRelation has the bags where they are asked for."""
+        """GetRelation returns a relation, with its bags if the request asks for them."""
 
     @_abc_1.abstractmethod
     def ListRelations(
@@ -180,7 +181,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ListRelationsRequest,
         context: _aio.ServicerContext[_application_service_pb2.ListRelationsRequest, _abc.AsyncIterator[_application_service_pb2.Relation]],
     ) -> _abc.AsyncIterator[_application_service_pb2.Relation]:
-        """ListRelations streams relations by namespace and number, without bags."""
+        """ListRelations streams relations without bags, ordered by namespace and number."""
 
     @_abc_1.abstractmethod
     def ListStorages(
@@ -188,7 +189,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ListStoragesRequest,
         context: _aio.ServicerContext[_application_service_pb2.ListStoragesRequest, _abc.AsyncIterator[_application_service_pb2.Storage]],
     ) -> _abc.AsyncIterator[_application_service_pb2.Storage]:
-        """ListStorages streams storage instances by namespace and name."""
+        """ListStorages streams storage instances, ordered by namespace and name."""
 
     @_abc_1.abstractmethod
     def SetConfig(
@@ -196,7 +197,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.SetConfigRequest,
         context: _aio.ServicerContext[_application_service_pb2.SetConfigRequest, _abc.Awaitable[_application_service_pb2.Application]],
     ) -> _abc.Awaitable[_application_service_pb2.Application]:
-        """SetConfig changes options of an application, all or none. Units hear of it by config-changed."""
+        """SetConfig changes options of an application, all or none of them. Its units receive config-changed."""
 
     @_abc_1.abstractmethod
     def AddUnits(
@@ -204,7 +205,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.AddUnitsRequest,
         context: _aio.ServicerContext[_application_service_pb2.AddUnitsRequest, _abc.Awaitable[_application_service_pb2.AddUnitsResponse]],
     ) -> _abc.Awaitable[_application_service_pb2.AddUnitsResponse]:
-        """AddUnits adds units, whose numbers were never given before. A repeated call with the same ids changes nothing."""
+        """AddUnits adds units. Their numbers have never been used before. A repeated call with the same ids changes nothing."""
 
     @_abc_1.abstractmethod
     def RemoveUnit(
@@ -212,7 +213,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.RemoveUnitRequest,
         context: _aio.ServicerContext[_application_service_pb2.RemoveUnitRequest, _abc.Awaitable[_application_service_pb2.Unit]],
     ) -> _abc.Awaitable[_application_service_pb2.Unit]:
-        """RemoveUnit begins the teardown of a unit, or with force ends it at once."""
+        """RemoveUnit begins the teardown of a unit. With force it ends the unit without teardown."""
 
     @_abc_1.abstractmethod
     def Refresh(
@@ -220,8 +221,8 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.RefreshRequest,
         context: _aio.ServicerContext[_application_service_pb2.RefreshRequest, _abc.Awaitable[_application_service_pb2.Application]],
     ) -> _abc.Awaitable[_application_service_pb2.Application]:
-        """Refresh gives an application another charm. It is refused with CHARM_REFUSED if that lacks an endpoint that is related,
-        or a storage that is there.
+        """Refresh gives an application another charm. The call is refused with CHARM_REFUSED if that charm lacks an endpoint that
+        has a relation, or a storage that has instances.
         """
 
     @_abc_1.abstractmethod
@@ -230,7 +231,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.RemoveRequest,
         context: _aio.ServicerContext[_application_service_pb2.RemoveRequest, _abc.Awaitable[_application_service_pb2.Application]],
     ) -> _abc.Awaitable[_application_service_pb2.Application]:
-        """Remove begins the teardown of an application: of all its units, and of its relations."""
+        """Remove begins the teardown of an application: of all its units and relations."""
 
     @_abc_1.abstractmethod
     def Relate(
@@ -238,8 +239,8 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.RelateRequest,
         context: _aio.ServicerContext[_application_service_pb2.RelateRequest, _abc.Awaitable[_application_service_pb2.Relation]],
     ) -> _abc.Awaitable[_application_service_pb2.Relation]:
-        """Relate joins an endpoint that provides an interface and one that requires it. It is refused with ENDPOINT_MISMATCH if no
-        pair of them, or more than one, fits. A relation that is there already is answered as it is.
+        """Relate creates a relation between an endpoint that provides an interface and one that requires it. The call is refused
+        with ENDPOINT_MISMATCH if no pair of endpoints fits, or more than one. If the relation exists, the call returns it.
         """
 
     @_abc_1.abstractmethod
@@ -248,7 +249,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.UnrelateRequest,
         context: _aio.ServicerContext[_application_service_pb2.UnrelateRequest, _abc.Awaitable[_application_service_pb2.Relation]],
     ) -> _abc.Awaitable[_application_service_pb2.Relation]:
-        """Unrelate begins the end of a relation, which both sides hear of in parallel."""
+        """Unrelate begins the end of a relation. The units of both sides receive its last events in parallel."""
 
     @_abc_1.abstractmethod
     def Resolve(
@@ -256,7 +257,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ResolveRequest,
         context: _aio.ServicerContext[_application_service_pb2.ResolveRequest, _abc.Awaitable[_application_service_pb2.Unit]],
     ) -> _abc.Awaitable[_application_service_pb2.Unit]:
-        """Resolve has a unit's failed event tried again now, or left out."""
+        """Resolve retries a unit's failed event now, or skips it."""
 
     @_abc_1.abstractmethod
     def Request(
@@ -264,7 +265,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.RequestRequest,
         context: _aio.ServicerContext[_application_service_pb2.RequestRequest, _abc.Awaitable[_application_service_pb2.Unit]],
     ) -> _abc.Awaitable[_application_service_pb2.Unit]:
-        """Request asks a unit for an event that nothing else brings about. It is refused with UNIT_IN_ERROR while an event of the
+        """Request gives a unit an event that only a user can cause. The call is refused with UNIT_IN_ERROR while an event of the
         unit has failed.
         """
 
@@ -274,7 +275,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.AttachRequest,
         context: _aio.ServicerContext[_application_service_pb2.AttachRequest, _abc.Awaitable[_application_service_pb2.Storage]],
     ) -> _abc.Awaitable[_application_service_pb2.Storage]:
-        """Attach gives a unit a storage instance: a new one, or one that was detached on the unit's machine."""
+        """Attach gives a unit a storage instance: a new one, or a detached one on the unit's machine."""
 
     @_abc_1.abstractmethod
     def Detach(
@@ -290,7 +291,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.RemoveStorageRequest,
         context: _aio.ServicerContext[_application_service_pb2.RemoveStorageRequest, _abc.Awaitable[_application_service_pb2.Storage]],
     ) -> _abc.Awaitable[_application_service_pb2.Storage]:
-        """RemoveStorage forgets a storage instance that no unit has; its agent removes what was kept in it."""
+        """RemoveStorage removes a storage instance that no unit has. The agent of its machine removes the stored files."""
 
     @_abc_1.abstractmethod
     def Explain(
@@ -298,7 +299,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ExplainUnitRequest,
         context: _aio.ServicerContext[_application_service_pb2.ExplainUnitRequest, _abc.Awaitable[_application_service_pb2.ExplainUnitResponse]],
     ) -> _abc.Awaitable[_application_service_pb2.ExplainUnitResponse]:
-        """Explain says what a unit does, waits for or failed in, and what has caused it."""
+        """Explain says what a unit does or waits for, or what failed, and what caused this."""
 
     @_abc_1.abstractmethod
     def ListEvents(
@@ -306,7 +307,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.ListUnitEventsRequest,
         context: _aio.ServicerContext[_application_service_pb2.ListUnitEventsRequest, _abc.AsyncIterator[_application_service_pb2.UnitEvent]],
     ) -> _abc.AsyncIterator[_application_service_pb2.UnitEvent]:
-        """ListEvents streams the events of a unit, newest first; the newest 1,000 are kept."""
+        """ListEvents streams the events of a unit, newest first. The server keeps the newest 1,000."""
 
     @_abc_1.abstractmethod
     def ListDeferred(
@@ -322,7 +323,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.UnitLogsRequest,
         context: _aio.ServicerContext[_application_service_pb2.UnitLogsRequest, _abc.AsyncIterator[_application_service_pb2.UnitLogsResponse]],
     ) -> _abc.AsyncIterator[_application_service_pb2.UnitLogsResponse]:
-        """Logs streams the log lines of units, and with follow goes on until the caller ends it."""
+        """Logs streams the log lines of units. With follow it goes on until the caller ends it."""
 
     @_abc_1.abstractmethod
     def RunTask(
@@ -330,8 +331,9 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.RunTaskRequest,
         context: _aio.ServicerContext[_application_service_pb2.RunTaskRequest, _abc.Awaitable[_application_service_pb2.Task]],
     ) -> _abc.Awaitable[_application_service_pb2.Task]:
-        """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The task
-        is run after the unit's start, also while an event of it has failed; it runs at most once, and is FAILED if it is lost.
+        """RunTask asks a unit to run an action of its charm, or a command. A repeated call with the same id changes nothing. The
+        task runs once the unit has started, even while one of its events has failed. It runs at most once; if its agent is lost
+        meanwhile, the task is FAILED.
         """
 
     @_abc_1.abstractmethod
@@ -340,7 +342,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _application_service_pb2.CancelTaskRequest,
         context: _aio.ServicerContext[_application_service_pb2.CancelTaskRequest, _abc.Awaitable[_application_service_pb2.Task]],
     ) -> _abc.Awaitable[_application_service_pb2.Task]:
-        """CancelTask ends a task: at once where it waits; where it runs, its agent ends it."""
+        """CancelTask ends a task. A waiting task ends at once; a running one is ended by its agent."""
 
     @_abc_1.abstractmethod
     def GetTask(
@@ -364,7 +366,7 @@ class ApplicationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_event_service_pb2.WatchRequest, _abc.AsyncIterator[_event_service_pb2.WatchResponse]],
     ) -> _abc.AsyncIterator[_event_service_pb2.WatchResponse]:
         """Watch streams the events of charms, applications, units, unit events, relations and storages. With the id of an
-        application it streams those of its units, their events and their storages, too.
+        application it also streams those of its units, of their unit events and of their storages.
         """
 
 def add_ApplicationServiceServicer_to_server(servicer: ApplicationServiceServicer, server: _aio.Server) -> None: ...

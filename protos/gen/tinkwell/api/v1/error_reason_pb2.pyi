@@ -42,45 +42,47 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_TOO_SLOW: _ErrorReason.ValueType  # 9
     """The watcher stayed too far behind for too long. RESOURCE_EXHAUSTED."""
     ERROR_REASON_UNAVAILABLE: _ErrorReason.ValueType  # 10
-    """The server is shutting down, or it has lost its database: try again. UNAVAILABLE."""
+    """The server is stopping, or cannot reach its database: try again. UNAVAILABLE."""
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 11
     """No valid token came with the call. UNAUTHENTICATED."""
     ERROR_REASON_LIMIT_REACHED: _ErrorReason.ValueType  # 12
-    """The server has as many streams, or calls that wait, as it may have. RESOURCE_EXHAUSTED."""
+    """The server has reached its limit of open streams or of waiting calls. RESOURCE_EXHAUSTED."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 13
-    """A fault of the server; metadata gives the reference under which it is logged. INTERNAL."""
+    """The server has a fault; metadata gives the reference to search its log for. INTERNAL."""
     ERROR_REASON_MACHINE_BUSY: _ErrorReason.ValueType  # 14
-    """A workflow cannot start yet: another one, which metadata gives as workflow_id, runs on its machine, worker_id.
+    """A workflow cannot start yet: another workflow (workflow_id in metadata) runs on its machine (worker_id in metadata).
     FAILED_PRECONDITION.
     """
     ERROR_REASON_LEASE_HELD: _ErrorReason.ValueType  # 15
-    """Somebody alive holds the machine, worker_id in metadata, for this workflow. FAILED_PRECONDITION."""
+    """Another owner, whose lease is alive, holds the machine (worker_id in metadata) for this workflow. FAILED_PRECONDITION."""
     ERROR_REASON_LEASE_LOST: _ErrorReason.ValueType  # 16
-    """The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
+    """The caller's lease is over, or another owner has taken the work over. FAILED_PRECONDITION."""
     ERROR_REASON_OPERATION_ACTIVE: _ErrorReason.ValueType  # 17
-    """The release has an operation that has not ended, operation_id in metadata. ABORTED."""
+    """Another operation of the release (operation_id in metadata) has not ended. ABORTED."""
     ERROR_REASON_SECRETS_DISABLED: _ErrorReason.ValueType  # 18
-    """The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
+    """The server has no key to seal a secret with, or to open a stored secret with. FAILED_PRECONDITION."""
     ERROR_REASON_CHART_INVALID: _ErrorReason.ValueType  # 19
-    """A file of the chart is wrong, or what it says together with the values. INVALID_ARGUMENT."""
+    """A file of the chart is wrong, or the chart cannot be rendered with these values. INVALID_ARGUMENT."""
     ERROR_REASON_CHART_UNKNOWN: _ErrorReason.ValueType  # 20
-    """The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
+    """The server does not have the chart: upload it and try again. FAILED_PRECONDITION."""
     ERROR_REASON_PLAN_STALE: _ErrorReason.ValueType  # 21
-    """The release is no longer what the plan was made for: make another one. FAILED_PRECONDITION."""
+    """The release has changed since the plan was made: make another plan. FAILED_PRECONDITION."""
     ERROR_REASON_ENDPOINT_MISMATCH: _ErrorReason.ValueType  # 22
-    """No pair of endpoints, or more than one, fits the relation that was asked for. FAILED_PRECONDITION."""
+    """No pair of endpoints fits the requested relation, or several pairs fit. FAILED_PRECONDITION."""
     ERROR_REASON_NOT_LEADER: _ErrorReason.ValueType  # 23
     """Only the unit that leads its application may do this. FAILED_PRECONDITION."""
     ERROR_REASON_UNIT_IN_ERROR: _ErrorReason.ValueType  # 24
     """An event of the unit has failed: resolve it first. FAILED_PRECONDITION."""
     ERROR_REASON_MACHINE_HAS_UNITS: _ErrorReason.ValueType  # 25
-    """Units are on the machine, worker_id in metadata. FAILED_PRECONDITION."""
+    """Units are placed on the machine (worker_id in metadata). FAILED_PRECONDITION."""
     ERROR_REASON_COMMIT_REFUSED: _ErrorReason.ValueType  # 26
-    """An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
+    """The server refuses an effect of the unit event, so the event has failed; google.rpc.BadRequest names the effect.
+    INVALID_ARGUMENT.
+    """
     ERROR_REASON_CHARM_REFUSED: _ErrorReason.ValueType  # 27
-    """The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
+    """The charm cannot be run, or cannot replace the application's present charm. INVALID_ARGUMENT."""
     ERROR_REASON_NOT_ALLOWED: _ErrorReason.ValueType  # 28
-    """The caller's role, or what a unit was granted, does not allow this. PERMISSION_DENIED."""
+    """The caller's role, or the grants of its unit, do not allow this. PERMISSION_DENIED."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason is the machine-readable reason in google.rpc.ErrorInfo, whose domain is "tinkwell"."""
@@ -105,43 +107,45 @@ ERROR_REASON_OTHER_HISTORY: ErrorReason.ValueType  # 8
 ERROR_REASON_TOO_SLOW: ErrorReason.ValueType  # 9
 """The watcher stayed too far behind for too long. RESOURCE_EXHAUSTED."""
 ERROR_REASON_UNAVAILABLE: ErrorReason.ValueType  # 10
-"""The server is shutting down, or it has lost its database: try again. UNAVAILABLE."""
+"""The server is stopping, or cannot reach its database: try again. UNAVAILABLE."""
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 11
 """No valid token came with the call. UNAUTHENTICATED."""
 ERROR_REASON_LIMIT_REACHED: ErrorReason.ValueType  # 12
-"""The server has as many streams, or calls that wait, as it may have. RESOURCE_EXHAUSTED."""
+"""The server has reached its limit of open streams or of waiting calls. RESOURCE_EXHAUSTED."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 13
-"""A fault of the server; metadata gives the reference under which it is logged. INTERNAL."""
+"""The server has a fault; metadata gives the reference to search its log for. INTERNAL."""
 ERROR_REASON_MACHINE_BUSY: ErrorReason.ValueType  # 14
-"""A workflow cannot start yet: another one, which metadata gives as workflow_id, runs on its machine, worker_id.
+"""A workflow cannot start yet: another workflow (workflow_id in metadata) runs on its machine (worker_id in metadata).
 FAILED_PRECONDITION.
 """
 ERROR_REASON_LEASE_HELD: ErrorReason.ValueType  # 15
-"""Somebody alive holds the machine, worker_id in metadata, for this workflow. FAILED_PRECONDITION."""
+"""Another owner, whose lease is alive, holds the machine (worker_id in metadata) for this workflow. FAILED_PRECONDITION."""
 ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 16
-"""The lease of the caller is over, or the work was taken over by another one. FAILED_PRECONDITION."""
+"""The caller's lease is over, or another owner has taken the work over. FAILED_PRECONDITION."""
 ERROR_REASON_OPERATION_ACTIVE: ErrorReason.ValueType  # 17
-"""The release has an operation that has not ended, operation_id in metadata. ABORTED."""
+"""Another operation of the release (operation_id in metadata) has not ended. ABORTED."""
 ERROR_REASON_SECRETS_DISABLED: ErrorReason.ValueType  # 18
-"""The server has no key for what it would have to keep secret, or for what it keeps. FAILED_PRECONDITION."""
+"""The server has no key to seal a secret with, or to open a stored secret with. FAILED_PRECONDITION."""
 ERROR_REASON_CHART_INVALID: ErrorReason.ValueType  # 19
-"""A file of the chart is wrong, or what it says together with the values. INVALID_ARGUMENT."""
+"""A file of the chart is wrong, or the chart cannot be rendered with these values. INVALID_ARGUMENT."""
 ERROR_REASON_CHART_UNKNOWN: ErrorReason.ValueType  # 20
-"""The server does not have the chart: upload it, and ask again. FAILED_PRECONDITION."""
+"""The server does not have the chart: upload it and try again. FAILED_PRECONDITION."""
 ERROR_REASON_PLAN_STALE: ErrorReason.ValueType  # 21
-"""The release is no longer what the plan was made for: make another one. FAILED_PRECONDITION."""
+"""The release has changed since the plan was made: make another plan. FAILED_PRECONDITION."""
 ERROR_REASON_ENDPOINT_MISMATCH: ErrorReason.ValueType  # 22
-"""No pair of endpoints, or more than one, fits the relation that was asked for. FAILED_PRECONDITION."""
+"""No pair of endpoints fits the requested relation, or several pairs fit. FAILED_PRECONDITION."""
 ERROR_REASON_NOT_LEADER: ErrorReason.ValueType  # 23
 """Only the unit that leads its application may do this. FAILED_PRECONDITION."""
 ERROR_REASON_UNIT_IN_ERROR: ErrorReason.ValueType  # 24
 """An event of the unit has failed: resolve it first. FAILED_PRECONDITION."""
 ERROR_REASON_MACHINE_HAS_UNITS: ErrorReason.ValueType  # 25
-"""Units are on the machine, worker_id in metadata. FAILED_PRECONDITION."""
+"""Units are placed on the machine (worker_id in metadata). FAILED_PRECONDITION."""
 ERROR_REASON_COMMIT_REFUSED: ErrorReason.ValueType  # 26
-"""An effect of the unit event is refused, and so the event has failed; google.rpc.BadRequest names it. INVALID_ARGUMENT."""
+"""The server refuses an effect of the unit event, so the event has failed; google.rpc.BadRequest names the effect.
+INVALID_ARGUMENT.
+"""
 ERROR_REASON_CHARM_REFUSED: ErrorReason.ValueType  # 27
-"""The charm may not be run, or not in the place of the one before. INVALID_ARGUMENT."""
+"""The charm cannot be run, or cannot replace the application's present charm. INVALID_ARGUMENT."""
 ERROR_REASON_NOT_ALLOWED: ErrorReason.ValueType  # 28
-"""The caller's role, or what a unit was granted, does not allow this. PERMISSION_DENIED."""
+"""The caller's role, or the grants of its unit, do not allow this. PERMISSION_DENIED."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -44,12 +44,12 @@ class _ResourceTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Resource
     RESOURCE_TYPE_APPLICATION: _ResourceType.ValueType  # 14
     RESOURCE_TYPE_UNIT: _ResourceType.ValueType  # 15
     RESOURCE_TYPE_UNIT_EVENT: _ResourceType.ValueType  # 16
-    """What a unit is told: its parent is the unit's application."""
+    """An event in the life of a unit, such as config-changed: its parent is the unit's application."""
     RESOURCE_TYPE_RELATION: _ResourceType.ValueType  # 17
     RESOURCE_TYPE_STORAGE: _ResourceType.ValueType  # 18
     RESOURCE_TYPE_SECRET: _ResourceType.ValueType  # 19
     RESOURCE_TYPE_TASK: _ResourceType.ValueType  # 20
-    """An action that is run on a unit, or a command: its parent is the unit's application."""
+    """An action or a command that runs on a unit: its parent is the unit's application."""
 
 class ResourceType(_ResourceType, metaclass=_ResourceTypeEnumTypeWrapper):
     """ResourceType says what an event is about."""
@@ -71,12 +71,12 @@ RESOURCE_TYPE_CHARM: ResourceType.ValueType  # 13
 RESOURCE_TYPE_APPLICATION: ResourceType.ValueType  # 14
 RESOURCE_TYPE_UNIT: ResourceType.ValueType  # 15
 RESOURCE_TYPE_UNIT_EVENT: ResourceType.ValueType  # 16
-"""What a unit is told: its parent is the unit's application."""
+"""An event in the life of a unit, such as config-changed: its parent is the unit's application."""
 RESOURCE_TYPE_RELATION: ResourceType.ValueType  # 17
 RESOURCE_TYPE_STORAGE: ResourceType.ValueType  # 18
 RESOURCE_TYPE_SECRET: ResourceType.ValueType  # 19
 RESOURCE_TYPE_TASK: ResourceType.ValueType  # 20
-"""An action that is run on a unit, or a command: its parent is the unit's application."""
+"""An action or a command that runs on a unit: its parent is the unit's application."""
 Global___ResourceType: _TypeAlias = ResourceType  # noqa: Y015
 
 class _EventType:
@@ -91,7 +91,7 @@ class _EventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventType.V
     EVENT_TYPE_DELETED: _EventType.ValueType  # 3
     EVENT_TYPE_WORKFLOW_STARTED: _EventType.ValueType  # 4
     EVENT_TYPE_WORKFLOW_INPROGRESS: _EventType.ValueType  # 5
-    """An action succeeded and another remains."""
+    """An action succeeded and at least one more remains."""
     EVENT_TYPE_WORKFLOW_SUCCEEDED: _EventType.ValueType  # 6
     EVENT_TYPE_WORKFLOW_FAILED: _EventType.ValueType  # 7
     EVENT_TYPE_WORKFLOW_TIMEOUT: _EventType.ValueType  # 8
@@ -126,9 +126,9 @@ class _EventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventType.V
     EVENT_TYPE_STEP_TIMEOUT: _EventType.ValueType  # 36
     EVENT_TYPE_STEP_CANCELLED: _EventType.ValueType  # 37
     EVENT_TYPE_LIFECYCLE_EMITTED: _EventType.ValueType  # 38
-    """What an operation emitted in the life of a release, with the handlers that heard it."""
+    """An operation emitted an event in the life of a release; the data names the handlers that ran."""
     EVENT_TYPE_RELEASE_DRIFTED: _EventType.ValueType  # 39
-    """Other resources of the release than before were found to differ from what was installed."""
+    """A plan found that other resources of the release than before differ from what was installed."""
     EVENT_TYPE_UNIT_EVENT_STARTED: _EventType.ValueType  # 40
     """Once per attempt."""
     EVENT_TYPE_UNIT_EVENT_COMMITTED: _EventType.ValueType  # 41
@@ -138,7 +138,7 @@ class _EventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventType.V
     EVENT_TYPE_UNIT_EVENT_ABANDONED: _EventType.ValueType  # 45
     EVENT_TYPE_UNIT_STATUS_CHANGED: _EventType.ValueType  # 46
     EVENT_TYPE_RELATION_CHANGED: _EventType.ValueType  # 47
-    """An owner of a bag has changed it: the event has the keys, and nothing of what they say."""
+    """A unit or an application changed its bag in a relation: the event has the keys, and no values."""
     EVENT_TYPE_TASK_STARTED: _EventType.ValueType  # 48
     EVENT_TYPE_TASK_SUCCEEDED: _EventType.ValueType  # 49
     EVENT_TYPE_TASK_FAILED: _EventType.ValueType  # 50
@@ -154,7 +154,7 @@ EVENT_TYPE_UPDATED: EventType.ValueType  # 2
 EVENT_TYPE_DELETED: EventType.ValueType  # 3
 EVENT_TYPE_WORKFLOW_STARTED: EventType.ValueType  # 4
 EVENT_TYPE_WORKFLOW_INPROGRESS: EventType.ValueType  # 5
-"""An action succeeded and another remains."""
+"""An action succeeded and at least one more remains."""
 EVENT_TYPE_WORKFLOW_SUCCEEDED: EventType.ValueType  # 6
 EVENT_TYPE_WORKFLOW_FAILED: EventType.ValueType  # 7
 EVENT_TYPE_WORKFLOW_TIMEOUT: EventType.ValueType  # 8
@@ -189,9 +189,9 @@ EVENT_TYPE_STEP_FAILED: EventType.ValueType  # 35
 EVENT_TYPE_STEP_TIMEOUT: EventType.ValueType  # 36
 EVENT_TYPE_STEP_CANCELLED: EventType.ValueType  # 37
 EVENT_TYPE_LIFECYCLE_EMITTED: EventType.ValueType  # 38
-"""What an operation emitted in the life of a release, with the handlers that heard it."""
+"""An operation emitted an event in the life of a release; the data names the handlers that ran."""
 EVENT_TYPE_RELEASE_DRIFTED: EventType.ValueType  # 39
-"""Other resources of the release than before were found to differ from what was installed."""
+"""A plan found that other resources of the release than before differ from what was installed."""
 EVENT_TYPE_UNIT_EVENT_STARTED: EventType.ValueType  # 40
 """Once per attempt."""
 EVENT_TYPE_UNIT_EVENT_COMMITTED: EventType.ValueType  # 41
@@ -201,7 +201,7 @@ EVENT_TYPE_UNIT_EVENT_WITHDRAWN: EventType.ValueType  # 44
 EVENT_TYPE_UNIT_EVENT_ABANDONED: EventType.ValueType  # 45
 EVENT_TYPE_UNIT_STATUS_CHANGED: EventType.ValueType  # 46
 EVENT_TYPE_RELATION_CHANGED: EventType.ValueType  # 47
-"""An owner of a bag has changed it: the event has the keys, and nothing of what they say."""
+"""A unit or an application changed its bag in a relation: the event has the keys, and no values."""
 EVENT_TYPE_TASK_STARTED: EventType.ValueType  # 48
 EVENT_TYPE_TASK_SUCCEEDED: EventType.ValueType  # 49
 EVENT_TYPE_TASK_FAILED: EventType.ValueType  # 50
@@ -233,7 +233,9 @@ class Event(_message.Message):
     resource_id: _builtins.str
     """resource_id is the resource the event is about (UUID); empty for a custom event about nothing in particular."""
     parent_id: _builtins.str
-    """parent_id is an action's workflow, and the release of an operation, a node, a step or a lifecycle event."""
+    """parent_id is the workflow of an action, the release of an operation, node, step or lifecycle event, and the application
+    of a unit, unit event, storage, secret or task; empty for others.
+    """
     resource_type: Global___ResourceType.ValueType
     event_type: Global___EventType.ValueType
     name: _builtins.str
@@ -292,7 +294,9 @@ class WatchRequest(_message.Message):
     now: _builtins.bool
     """now begins with the next event."""
     history_id: _builtins.str
-    """history_id that a from_revision belongs to; a revision of another history is refused with OUT_OF_RANGE."""
+    """history_id is the history that from_revision belongs to. A revision of another history is refused with OUT_OF_RANGE.
+    Empty leaves this check out.
+    """
     @_builtins.property
     def event_types(self) -> _containers.RepeatedScalarFieldContainer[Global___EventType.ValueType]: ...
     @_builtins.property
@@ -482,7 +486,7 @@ class Position(_message.Message):
     """revision is the last event handled, 0 before the first."""
     history_id: _builtins.str
     token: _builtins.int
-    """token fences: only the latest claim's token may commit."""
+    """token is given by a claim; only the token of the latest claim may commit."""
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(

@@ -62,7 +62,8 @@ class EventServiceServicer:
     """
 
     def Watch(self, request, context):
-        """Watch streams events in revision order, first those kept since the start position, then live ones, without a gap between.
+        """Watch streams events in revision order: first the kept events from the start position on, then new events as they
+        happen. No event between the two is left out.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -76,14 +77,14 @@ class EventServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetPosition(self, request, context):
-        """GetPosition reads a named position, and claims it for one consumer when asked to.
+        """GetPosition reads a named position. With claim, it also claims the position for one consumer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CommitPosition(self, request, context):
-        """CommitPosition stores how far the consumer that claimed the position has come.
+        """CommitPosition stores how far the consumer that claimed the position has read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -17,13 +17,15 @@ class EventServiceStub:
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
-    """Watch streams events in revision order, first those kept since the start position, then live ones, without a gap between."""
+    """Watch streams events in revision order: first the kept events from the start position on, then new events as they
+    happen. No event between the two is left out.
+    """
     Publish: _aio.UnaryUnaryMultiCallable[_event_service_pb2.PublishRequest, _event_service_pb2.PublishResponse]
     """Publish records a custom event. Names below the built-in prefixes (hardware., workflow., release., …) are refused."""
     GetPosition: _aio.UnaryUnaryMultiCallable[_event_service_pb2.GetPositionRequest, _event_service_pb2.Position]
-    """GetPosition reads a named position, and claims it for one consumer when asked to."""
+    """GetPosition reads a named position. With claim, it also claims the position for one consumer."""
     CommitPosition: _aio.UnaryUnaryMultiCallable[_event_service_pb2.CommitPositionRequest, _event_service_pb2.Position]
-    """CommitPosition stores how far the consumer that claimed the position has come."""
+    """CommitPosition stores how far the consumer that claimed the position has read."""
 
 class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     """EventService is the ordered log of everything that happens to resources."""
@@ -34,7 +36,9 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.WatchRequest,
         context: _aio.ServicerContext[_event_service_pb2.WatchRequest, _abc.AsyncIterator[_event_service_pb2.WatchResponse]],
     ) -> _abc.AsyncIterator[_event_service_pb2.WatchResponse]:
-        """Watch streams events in revision order, first those kept since the start position, then live ones, without a gap between."""
+        """Watch streams events in revision order: first the kept events from the start position on, then new events as they
+        happen. No event between the two is left out.
+        """
 
     @_abc_1.abstractmethod
     def Publish(
@@ -50,7 +54,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.GetPositionRequest,
         context: _aio.ServicerContext[_event_service_pb2.GetPositionRequest, _abc.Awaitable[_event_service_pb2.Position]],
     ) -> _abc.Awaitable[_event_service_pb2.Position]:
-        """GetPosition reads a named position, and claims it for one consumer when asked to."""
+        """GetPosition reads a named position. With claim, it also claims the position for one consumer."""
 
     @_abc_1.abstractmethod
     def CommitPosition(
@@ -58,6 +62,6 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.CommitPositionRequest,
         context: _aio.ServicerContext[_event_service_pb2.CommitPositionRequest, _abc.Awaitable[_event_service_pb2.Position]],
     ) -> _abc.Awaitable[_event_service_pb2.Position]:
-        """CommitPosition stores how far the consumer that claimed the position has come."""
+        """CommitPosition stores how far the consumer that claimed the position has read."""
 
 def add_EventServiceServicer_to_server(servicer: EventServiceServicer, server: _aio.Server) -> None: ...

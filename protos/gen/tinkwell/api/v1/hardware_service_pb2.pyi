@@ -308,16 +308,16 @@ Global___PushResponse: _TypeAlias = PushResponse  # noqa: Y015
 
 @_typing.final
 class PushManyRequest(_message.Message):
-    """PushManyRequest is the next piece of the stream of machines."""
+    """PushManyRequest is the next part of the stream of machines."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MACHINES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def machines(self) -> _containers.RepeatedCompositeFieldContainer[Global___PushRequest]:
-        """machines, as many as a message may hold (4 MiB, 20,000 parts). Errors name one by its place in the whole stream:
-        machines[1234].data.network.interfaces[0].dhcp.mac. One that comes twice is pushed twice. A request that cannot be
-        decoded is refused as a whole.
+        """machines are as many as one message may hold: 4 MiB, and 20,000 messages and list elements. An error names a machine by
+        its place in the whole stream, such as machines[1234].data.network.interfaces[0].dhcp.mac. A machine that comes twice is
+        pushed twice. A request that cannot be decoded is refused as a whole.
         """
 
     def __init__(
@@ -335,8 +335,8 @@ Global___PushManyRequest: _TypeAlias = PushManyRequest  # noqa: Y015
 
 @_typing.final
 class PushManyResponse(_message.Message):
-    """PushManyResponse tells that a transaction is committed. The machines of one are stored all together or not at all; the
-    server chooses how many they are.
+    """PushManyResponse says that a transaction is committed. The machines of one transaction are stored all together or not at
+    all. The server chooses how many machines go into a transaction.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -346,13 +346,13 @@ class PushManyResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     STOPPED_FIELD_NUMBER: _builtins.int
     stored: _builtins.int
-    """stored is how many machines of the stream are committed; they are the first ones of it."""
+    """stored is how many machines are committed, counted from the beginning of the stream."""
     changed: _builtins.int
-    """changed is how many of those were not the same already."""
+    """changed is how many of the stored machines are new or differ from what was stored before."""
     revision: _builtins.int
     """revision of the last event that this stream caused; 0 while it has caused none."""
     stopped: _builtins.bool
-    """stopped says that nothing more will be stored. The status of the call tells why; it comes as soon as the client has
+    """stopped is set when nothing more will be stored. The status of the call says why; it comes as soon as the client has
     finished sending, or after ten seconds.
     """
     def __init__(

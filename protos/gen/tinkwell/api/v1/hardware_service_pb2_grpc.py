@@ -27,7 +27,7 @@ if _version_not_supported:
 
 
 class HardwareServiceStub:
-    """HardwareService keeps the machines.
+    """HardwareService stores machines.
     """
 
     def __init__(self, channel):
@@ -84,7 +84,7 @@ class HardwareServiceStub:
 
 
 class HardwareServiceServicer:
-    """HardwareService keeps the machines.
+    """HardwareService stores machines.
     """
 
     def Push(self, request, context):
@@ -95,8 +95,8 @@ class HardwareServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PushMany(self, request_iterator, context):
-        """PushMany pushes any number of machines as Push does one after another, in few transactions. The first machine that is
-        refused ends it with the status that Push would have: those before it are stored, and none from it on.
+        """PushMany pushes any number of machines in order, many in one transaction. The first machine that is refused ends the
+        call with the status that Push would have for it. The machines before it are stored; it and those after it are not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,7 +134,7 @@ class HardwareServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PhoneHome(self, request, context):
-        """PhoneHome records that a machine announced itself, as an event.
+        """PhoneHome records, as an event, that a machine announced itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -204,7 +204,7 @@ def add_HardwareServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class HardwareService:
-    """HardwareService keeps the machines.
+    """HardwareService stores machines.
     """
 
     @staticmethod

@@ -14,14 +14,14 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class HardwareServiceStub:
-    """HardwareService keeps the machines."""
+    """HardwareService stores machines."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Push: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.PushRequest, _hardware_service_pb2.PushResponse]
     """Push creates a machine or replaces it; pushing a deleted id brings it back."""
     PushMany: _aio.StreamStreamMultiCallable[_hardware_service_pb2.PushManyRequest, _hardware_service_pb2.PushManyResponse]
-    """PushMany pushes any number of machines as Push does one after another, in few transactions. The first machine that is
-    refused ends it with the status that Push would have: those before it are stored, and none from it on.
+    """PushMany pushes any number of machines in order, many in one transaction. The first machine that is refused ends the
+    call with the status that Push would have for it. The machines before it are stored; it and those after it are not.
     """
     ByMAC: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.ByMACRequest, _hardware_service_pb2.Hardware]
     ByIP: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.ByIPRequest, _hardware_service_pb2.Hardware]
@@ -30,12 +30,12 @@ class HardwareServiceStub:
     """All streams every machine, oldest first."""
     Delete: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.DeleteRequest, _hardware_service_pb2.DeleteResponse]
     PhoneHome: _aio.UnaryUnaryMultiCallable[_hardware_service_pb2.PhoneHomeRequest, _hardware_service_pb2.PhoneHomeResponse]
-    """PhoneHome records that a machine announced itself, as an event."""
+    """PhoneHome records, as an event, that a machine announced itself."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
     """Watch streams the events of machines."""
 
 class HardwareServiceServicer(metaclass=_abc_1.ABCMeta):
-    """HardwareService keeps the machines."""
+    """HardwareService stores machines."""
 
     @_abc_1.abstractmethod
     def Push(
@@ -51,8 +51,8 @@ class HardwareServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_hardware_service_pb2.PushManyRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_hardware_service_pb2.PushManyRequest], _abc.AsyncIterator[_hardware_service_pb2.PushManyResponse]],
     ) -> _abc.AsyncIterator[_hardware_service_pb2.PushManyResponse]:
-        """PushMany pushes any number of machines as Push does one after another, in few transactions. The first machine that is
-        refused ends it with the status that Push would have: those before it are stored, and none from it on.
+        """PushMany pushes any number of machines in order, many in one transaction. The first machine that is refused ends the
+        call with the status that Push would have for it. The machines before it are stored; it and those after it are not.
         """
 
     @_abc_1.abstractmethod
@@ -97,7 +97,7 @@ class HardwareServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _hardware_service_pb2.PhoneHomeRequest,
         context: _aio.ServicerContext[_hardware_service_pb2.PhoneHomeRequest, _abc.Awaitable[_hardware_service_pb2.PhoneHomeResponse]],
     ) -> _abc.Awaitable[_hardware_service_pb2.PhoneHomeResponse]:
-        """PhoneHome records that a machine announced itself, as an event."""
+        """PhoneHome records, as an event, that a machine announced itself."""
 
     @_abc_1.abstractmethod
     def Watch(

@@ -32,12 +32,12 @@ class Namespace(_message.Message):
     id: _builtins.str
     name: _builtins.str
     update_status_seconds: _builtins.int
-    """update_status_seconds is the interval of update-status, 300 at first. Each wait is up to a fifth shorter or longer."""
+    """update_status_seconds is the interval of update-status; default 300. Each interval varies by up to 20 %."""
     is_retrying: _builtins.bool
-    """is_retrying: failed unit events are tried again by themselves, as they are at first."""
+    """is_retrying says that the server retries failed unit events by itself; default true."""
     version: _builtins.int
     event_timeout_seconds: _builtins.int
-    """event_timeout_seconds is how long an attempt at a unit event may take, 3600 at first."""
+    """event_timeout_seconds is how long an attempt at a unit event may take; default 3600."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -71,7 +71,7 @@ class SetNamespaceRequest(_message.Message):
     IS_RETRYING_FIELD_NUMBER: _builtins.int
     EVENT_TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name is empty for "default"."""
+    """name of the namespace; empty means "default"."""
     update_status_seconds: _builtins.int
     """update_status_seconds is from 10 to 3600."""
     is_retrying: _builtins.bool
@@ -110,7 +110,7 @@ class GetNamespaceRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name is empty for "default"."""
+    """name of the namespace; empty means "default"."""
     def __init__(
         self,
         *,

@@ -27,8 +27,8 @@ if _version_not_supported:
 
 
 class NamespaceServiceStub:
-    """NamespaceService keeps namespaces: names of applications and numbers of relations are unique in one. The first
-    application of a namespace makes it, with the settings that are usual.
+    """NamespaceService stores namespaces. The names of applications and the numbers of relations are unique within a namespace.
+    Deploying the first application of a namespace creates the namespace with the default settings.
     """
 
     def __init__(self, channel):
@@ -60,12 +60,12 @@ class NamespaceServiceStub:
 
 
 class NamespaceServiceServicer:
-    """NamespaceService keeps namespaces: names of applications and numbers of relations are unique in one. The first
-    application of a namespace makes it, with the settings that are usual.
+    """NamespaceService stores namespaces. The names of applications and the numbers of relations are unique within a namespace.
+    Deploying the first application of a namespace creates the namespace with the default settings.
     """
 
     def SetNamespace(self, request, context):
-        """SetNamespace changes settings of a namespace, and makes it if it is not there. What is not set stays.
+        """SetNamespace changes the settings that the request sets; others stay. It creates the namespace if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -123,8 +123,8 @@ def add_NamespaceServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class NamespaceService:
-    """NamespaceService keeps namespaces: names of applications and numbers of relations are unique in one. The first
-    application of a namespace makes it, with the settings that are usual.
+    """NamespaceService stores namespaces. The names of applications and the numbers of relations are unique within a namespace.
+    Deploying the first application of a namespace creates the namespace with the default settings.
     """
 
     @staticmethod

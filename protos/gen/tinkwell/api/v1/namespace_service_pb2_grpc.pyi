@@ -14,13 +14,13 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class NamespaceServiceStub:
-    """NamespaceService keeps namespaces: names of applications and numbers of relations are unique in one. The first
-    application of a namespace makes it, with the settings that are usual.
+    """NamespaceService stores namespaces. The names of applications and the numbers of relations are unique within a namespace.
+    Deploying the first application of a namespace creates the namespace with the default settings.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     SetNamespace: _aio.UnaryUnaryMultiCallable[_namespace_service_pb2.SetNamespaceRequest, _namespace_service_pb2.Namespace]
-    """SetNamespace changes settings of a namespace, and makes it if it is not there. What is not set stays."""
+    """SetNamespace changes the settings that the request sets; others stay. It creates the namespace if it does not exist."""
     GetNamespace: _aio.UnaryUnaryMultiCallable[_namespace_service_pb2.GetNamespaceRequest, _namespace_service_pb2.Namespace]
     ListNamespaces: _aio.UnaryStreamMultiCallable[_namespace_service_pb2.ListNamespacesRequest, _namespace_service_pb2.Namespace]
     """ListNamespaces streams namespaces by name."""
@@ -28,8 +28,8 @@ class NamespaceServiceStub:
     """Watch streams the events of namespaces."""
 
 class NamespaceServiceServicer(metaclass=_abc_1.ABCMeta):
-    """NamespaceService keeps namespaces: names of applications and numbers of relations are unique in one. The first
-    application of a namespace makes it, with the settings that are usual.
+    """NamespaceService stores namespaces. The names of applications and the numbers of relations are unique within a namespace.
+    Deploying the first application of a namespace creates the namespace with the default settings.
     """
 
     @_abc_1.abstractmethod
@@ -38,7 +38,7 @@ class NamespaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _namespace_service_pb2.SetNamespaceRequest,
         context: _aio.ServicerContext[_namespace_service_pb2.SetNamespaceRequest, _abc.Awaitable[_namespace_service_pb2.Namespace]],
     ) -> _abc.Awaitable[_namespace_service_pb2.Namespace]:
-        """SetNamespace changes settings of a namespace, and makes it if it is not there. What is not set stays."""
+        """SetNamespace changes the settings that the request sets; others stay. It creates the namespace if it does not exist."""
 
     @_abc_1.abstractmethod
     def GetNamespace(

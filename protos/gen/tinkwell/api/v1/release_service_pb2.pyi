@@ -36,7 +36,7 @@ class _ReleaseStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReleaseS
     RELEASE_STATE_UNINSTALLING: _ReleaseState.ValueType  # 6
     RELEASE_STATE_UNINSTALLED: _ReleaseState.ValueType  # 7
     RELEASE_STATE_PLANNED: _ReleaseState.ValueType  # 8
-    """PLANNED is no more than a name, of which there are plans. Lists leave it out unless it is asked for."""
+    """PLANNED: nothing is installed; the release only has plans. Lists leave it out unless the request asks for it."""
 
 class ReleaseState(_ReleaseState, metaclass=_ReleaseStateEnumTypeWrapper): ...
 
@@ -49,7 +49,7 @@ RELEASE_STATE_FAILED: ReleaseState.ValueType  # 5
 RELEASE_STATE_UNINSTALLING: ReleaseState.ValueType  # 6
 RELEASE_STATE_UNINSTALLED: ReleaseState.ValueType  # 7
 RELEASE_STATE_PLANNED: ReleaseState.ValueType  # 8
-"""PLANNED is no more than a name, of which there are plans. Lists leave it out unless it is asked for."""
+"""PLANNED: nothing is installed; the release only has plans. Lists leave it out unless the request asks for it."""
 Global___ReleaseState: _TypeAlias = ReleaseState  # noqa: Y015
 
 class _RevisionState:
@@ -87,7 +87,7 @@ class _OperationKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Operati
     OPERATION_KIND_ROLLBACK: _OperationKind.ValueType  # 3
     OPERATION_KIND_UNINSTALL: _OperationKind.ValueType  # 4
     OPERATION_KIND_TEST: _OperationKind.ValueType  # 5
-    """TEST and PLAN leave the release and its revisions as they are."""
+    """TEST and PLAN do not change the release and its revisions."""
     OPERATION_KIND_PLAN: _OperationKind.ValueType  # 6
 
 class OperationKind(_OperationKind, metaclass=_OperationKindEnumTypeWrapper): ...
@@ -98,7 +98,7 @@ OPERATION_KIND_UPGRADE: OperationKind.ValueType  # 2
 OPERATION_KIND_ROLLBACK: OperationKind.ValueType  # 3
 OPERATION_KIND_UNINSTALL: OperationKind.ValueType  # 4
 OPERATION_KIND_TEST: OperationKind.ValueType  # 5
-"""TEST and PLAN leave the release and its revisions as they are."""
+"""TEST and PLAN do not change the release and its revisions."""
 OPERATION_KIND_PLAN: OperationKind.ValueType  # 6
 Global___OperationKind: _TypeAlias = OperationKind  # noqa: Y015
 
@@ -134,22 +134,22 @@ class _NodeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NodeKind.Val
     NODE_KIND_UNSPECIFIED: _NodeKind.ValueType  # 0
     NODE_KIND_RESOURCE: _NodeKind.ValueType  # 1
     NODE_KIND_CHART: _NodeKind.ValueType  # 2
-    """CHART stands for all that is in a chart. It is INSTALLING from its begin on, and READY when all of that is."""
+    """CHART stands for everything in a chart. It is INSTALLING from its beginning, and READY when everything in it is."""
     NODE_KIND_HOOK: _NodeKind.ValueType  # 3
-    """HOOK is a resource that is brought about at an event of its chart, and is no part of the release."""
+    """HOOK is a resource that is installed at an event of its chart. It is no part of the release."""
     NODE_KIND_EVENT: _NodeKind.ValueType  # 4
-    """EVENT is an event in the life of a chart, which handlers hear. It runs no steps."""
+    """EVENT is an event in the life of a chart, for which handlers run. It has no steps."""
 
 class NodeKind(_NodeKind, metaclass=_NodeKindEnumTypeWrapper): ...
 
 NODE_KIND_UNSPECIFIED: NodeKind.ValueType  # 0
 NODE_KIND_RESOURCE: NodeKind.ValueType  # 1
 NODE_KIND_CHART: NodeKind.ValueType  # 2
-"""CHART stands for all that is in a chart. It is INSTALLING from its begin on, and READY when all of that is."""
+"""CHART stands for everything in a chart. It is INSTALLING from its beginning, and READY when everything in it is."""
 NODE_KIND_HOOK: NodeKind.ValueType  # 3
-"""HOOK is a resource that is brought about at an event of its chart, and is no part of the release."""
+"""HOOK is a resource that is installed at an event of its chart. It is no part of the release."""
 NODE_KIND_EVENT: NodeKind.ValueType  # 4
-"""EVENT is an event in the life of a chart, which handlers hear. It runs no steps."""
+"""EVENT is an event in the life of a chart, for which handlers run. It has no steps."""
 Global___NodeKind: _TypeAlias = NodeKind  # noqa: Y015
 
 class _NodeTask:
@@ -253,7 +253,7 @@ class _LifecycleOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Life
     LIFECYCLE_OUTCOME_UNSPECIFIED: _LifecycleOutcome.ValueType  # 0
     LIFECYCLE_OUTCOME_SUCCEEDED: _LifecycleOutcome.ValueType  # 1
     LIFECYCLE_OUTCOME_WARNED: _LifecycleOutcome.ValueType  # 2
-    """WARNED: a handler failed, and nothing else by that."""
+    """WARNED: a handler failed, without effect on the operation."""
     LIFECYCLE_OUTCOME_FAILED: _LifecycleOutcome.ValueType  # 3
 
 class LifecycleOutcome(_LifecycleOutcome, metaclass=_LifecycleOutcomeEnumTypeWrapper): ...
@@ -261,7 +261,7 @@ class LifecycleOutcome(_LifecycleOutcome, metaclass=_LifecycleOutcomeEnumTypeWra
 LIFECYCLE_OUTCOME_UNSPECIFIED: LifecycleOutcome.ValueType  # 0
 LIFECYCLE_OUTCOME_SUCCEEDED: LifecycleOutcome.ValueType  # 1
 LIFECYCLE_OUTCOME_WARNED: LifecycleOutcome.ValueType  # 2
-"""WARNED: a handler failed, and nothing else by that."""
+"""WARNED: a handler failed, without effect on the operation."""
 LIFECYCLE_OUTCOME_FAILED: LifecycleOutcome.ValueType  # 3
 Global___LifecycleOutcome: _TypeAlias = LifecycleOutcome  # noqa: Y015
 
@@ -272,14 +272,14 @@ class _OnFailure:
 class _OnFailureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_OnFailure.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ON_FAILURE_UNSPECIFIED: _OnFailure.ValueType  # 0
-    """Unspecified stands for STOP."""
+    """Unspecified means STOP."""
     ON_FAILURE_STOP: _OnFailure.ValueType  # 1
     ON_FAILURE_CONTINUE: _OnFailure.ValueType  # 2
 
 class OnFailure(_OnFailure, metaclass=_OnFailureEnumTypeWrapper): ...
 
 ON_FAILURE_UNSPECIFIED: OnFailure.ValueType  # 0
-"""Unspecified stands for STOP."""
+"""Unspecified means STOP."""
 ON_FAILURE_STOP: OnFailure.ValueType  # 1
 ON_FAILURE_CONTINUE: OnFailure.ValueType  # 2
 Global___OnFailure: _TypeAlias = OnFailure  # noqa: Y015
@@ -291,24 +291,24 @@ class _WaitMode:
 class _WaitModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WaitMode.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     WAIT_MODE_UNSPECIFIED: _WaitMode.ValueType  # 0
-    """Unspecified stands for ORDERED."""
+    """Unspecified means ORDERED."""
     WAIT_MODE_ORDERED: _WaitMode.ValueType  # 1
-    """ORDERED: batch after batch."""
+    """ORDERED: one batch after another."""
     WAIT_MODE_EAGER: _WaitMode.ValueType  # 2
-    """EAGER: each subchart as soon as those are ready that it depends on."""
+    """EAGER: each subchart starts as soon as the subcharts that it depends on are ready."""
     WAIT_MODE_NONE: _WaitMode.ValueType  # 3
-    """NONE: all at once; only resources wait for those that they depend on."""
+    """NONE: all subcharts start at once. Resources still wait for the resources that they depend on."""
 
 class WaitMode(_WaitMode, metaclass=_WaitModeEnumTypeWrapper): ...
 
 WAIT_MODE_UNSPECIFIED: WaitMode.ValueType  # 0
-"""Unspecified stands for ORDERED."""
+"""Unspecified means ORDERED."""
 WAIT_MODE_ORDERED: WaitMode.ValueType  # 1
-"""ORDERED: batch after batch."""
+"""ORDERED: one batch after another."""
 WAIT_MODE_EAGER: WaitMode.ValueType  # 2
-"""EAGER: each subchart as soon as those are ready that it depends on."""
+"""EAGER: each subchart starts as soon as the subcharts that it depends on are ready."""
 WAIT_MODE_NONE: WaitMode.ValueType  # 3
-"""NONE: all at once; only resources wait for those that they depend on."""
+"""NONE: all subcharts start at once. Resources still wait for the resources that they depend on."""
 Global___WaitMode: _TypeAlias = WaitMode  # noqa: Y015
 
 @_typing.final
@@ -357,27 +357,27 @@ class Release(_message.Message):
     state: Global___ReleaseState.ValueType
     version: _builtins.int
     revision: _builtins.int
-    """revision is the last one that was deployed, 0 for none; latest_revision the newest that there is."""
+    """revision is the one that was deployed last, 0 for none. latest_revision is the newest one."""
     latest_revision: _builtins.int
     operation_id: _builtins.str
-    """operation_id is the newest operation that changes the release, or of a PLANNED one its newest plan."""
+    """operation_id is the newest operation that changes the release; for a PLANNED release it is the newest plan."""
     engine: _builtins.str
-    """engine names the engine that the release belongs to, since its resources keep files there; empty for any."""
+    """engine is the name of the engine that the release belongs to, because its resources keep files there; empty for any."""
     description: _builtins.str
     chart_name: _builtins.str
-    """chart_name and chart_version are those of revision, or of latest_revision where none was deployed; empty where
-    manifests alone were applied.
+    """chart_name and chart_version are those of revision, or of latest_revision if none was deployed; empty for a release
+    without a chart.
     """
     chart_version: _builtins.str
     drifted: _builtins.bool
-    """drifted: the last plan of what is installed found resources that differ from it."""
+    """drifted says that the latest plan without a chart and manifests found resources that differ from what was installed."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def annotations(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """annotations are what functions of the server's installation say about the release; filled in by ListReleases."""
+        """annotations are added by functions that the server's administrator has installed. Only ListReleases fills them in."""
 
     def __init__(
         self,
@@ -409,8 +409,8 @@ Global___Release: _TypeAlias = Release  # noqa: Y015
 
 @_typing.final
 class Revision(_message.Message):
-    """Revision is what one operation installed. Its documents are JSON objects as text, left out of lists. Null stands where
-    something is secret, and may be all of a document.
+    """Revision is what one operation installed. Its documents are JSON objects as text, left out of lists. null replaces what is
+    secret, which may be a whole document.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -431,20 +431,20 @@ class Revision(_message.Message):
     revision: _builtins.int
     state: Global___RevisionState.ValueType
     source: _builtins.str
-    """source is what the user gave. Manifests: {"files": {NAME: TEXT}, "variables": {…}}, and where there are some
-    "variable_files": [{"name": NAME, "variables": {…}}, …]. A chart: {"chart": {"digest": …, "name": …, "version": …},
-    "user_values": {…}, "strict": BOOL}, and "default_values": {…} where these stand in the place of the chart's own.
+    """source is what the user gave. For manifests it is {"files": {NAME: TEXT}, "variables": {…}}, with "variable_files":
+    [{"name": NAME, "variables": {…}}, …] if there are any. For a chart it is {"chart": {"digest": …, "name": …,
+    "version": …}, "user_values": {…}, "strict": BOOL}, with "default_values": {…} if these replace the chart's own.
     """
     manifest: _builtins.str
-    """manifest is what came out of it: {"plugs": {…}, "resources": {…}, "outputs": {…}}, and "charts" of a chart."""
+    """manifest is the result of rendering source: {"plugs": {…}, "resources": {…}, "outputs": {…}}, and "charts" for a chart."""
     plan: _builtins.str
     rollback_of: _builtins.int
-    """rollback_of is the revision whose documents these are; 0 for none."""
+    """rollback_of is the revision from which a rollback took these documents; 0 for none."""
     operation_id: _builtins.str
     description: _builtins.str
     all_values: _builtins.str
-    """all_values are the values that the user's and the chart's own come to; filled in by GetRevision where they are asked
-    for, and empty where manifests alone were applied.
+    """all_values are the user's values merged with the chart's own. Only GetRevision fills them in, if the request asks for
+    them; they are empty for a release without a chart.
     """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -490,26 +490,26 @@ class OperationOptions(_message.Message):
     WAIT_FIELD_NUMBER: _builtins.int
     STRICT_FIELD_NUMBER: _builtins.int
     timeout_seconds: _builtins.int
-    """timeout_seconds for the whole operation, from its request; 0 stands for 300."""
+    """timeout_seconds for the whole operation, from the request; 0 means 300."""
     readiness_timeout_seconds: _builtins.int
     """readiness_timeout_seconds for each resource, from the end of its actions; 0 means until the operation's deadline."""
     on_failure: Global___OnFailure.ValueType
     parallel: _builtins.int
-    """parallel is how many resources are worked on at once; 0 stands for 8."""
+    """parallel is how many resources the operation works on at once; 0 means 8."""
     history_max: _builtins.int
-    """history_max revisions are kept; 0 stands for 10."""
+    """history_max is how many revisions the release keeps; 0 means 10."""
     atomic: _builtins.bool
-    """atomic: an operation that ends without success is made up for by another one."""
+    """atomic says that, if the operation fails, another operation undoes what it has done."""
     verbose: _builtins.bool
-    """verbose is handed on to resources."""
+    """verbose is passed to the resources."""
     accept_lost: _builtins.bool
-    """accept_lost goes on where nobody knows what became of an action."""
+    """accept_lost continues even if it is not known how an action ended."""
     move_engine: _builtins.bool
-    """move_engine lets another engine have a release that keeps files on one."""
+    """move_engine allows another engine to take over a release that keeps files on its engine."""
     wait: Global___WaitMode.ValueType
-    """wait is the order in which the parts of a chart are installed. Releases without a chart do not care."""
+    """wait is the order in which the parts of a chart are installed. It has no effect without a chart."""
     strict: _builtins.bool
-    """strict refuses a chart in which a part depends on one that is disabled."""
+    """strict refuses a chart in which a part depends on a disabled part."""
     def __init__(
         self,
         *,
@@ -571,34 +571,35 @@ class Operation(_message.Message):
     namespace: _builtins.str
     release_name: _builtins.str
     revision: _builtins.int
-    """revision that it installs; 0 until that exists, and where it installs none."""
+    """revision that the operation installs; 0 until that exists, or if the operation installs none."""
     kind: Global___OperationKind.ValueType
     state: _workflow_service_pb2.State.ValueType
     phase: Global___OperationPhase.ValueType
     version: _builtins.int
     cause: _builtins.str
-    """cause is a JSON object as text: why it ended without success."""
+    """cause says why the operation did not succeed: a JSON object as text."""
     actor: _builtins.str
     reason: _builtins.str
     follows: _builtins.str
-    """follows is the id of the operation that this one makes up for; empty for none."""
+    """follows is the id of the failed operation that this one undoes; empty for none."""
     total_nodes: _builtins.int
-    """total_nodes and the other counters count resources, and not the charts that they are in."""
+    """total_nodes and the other counters count resources, but not charts."""
     changed_nodes: _builtins.int
     failed_nodes: _builtins.int
     skipped_nodes: _builtins.int
     cancel_requested: _builtins.bool
     cancel_grace_seconds: _builtins.int
-    """cancel_grace_seconds for what runs."""
+    """cancel_grace_seconds is the time that running steps get to end after a cancellation."""
     remaining_seconds: _builtins.float
-    """remaining_seconds until the deadline, negative when past; not set once the operation has ended."""
+    """remaining_seconds until the deadline; negative after the deadline, not set once the operation has ended."""
     lease_token: _builtins.int
-    """lease_token under which it is held; 0 for none, or one that is not known any more."""
+    """lease_token of the lease that holds the operation; 0 if there is none, or if the server has forgotten it."""
     cancel_reason: _builtins.str
-    """cancel_reason is what whoever asked for its end gave as a reason."""
+    """cancel_reason is the reason that the user gave for the cancellation."""
     result: _builtins.str
-    """result is what a PLAN or a TEST came to, or with the member "outputs" what the release gives out that was brought about:
-    a JSON object as text, in which null stands for what is secret; filled in by GetOperation once it has ended.
+    """result is a JSON object as text: the result of a PLAN or a TEST; or, for an operation that installs a revision, the
+    release's outputs in the member "outputs". null replaces what is secret. Only GetOperation fills it in, once the operation
+    has ended.
     """
     plan_of: _builtins.str
     """plan_of is the id of the PLAN that this operation applies; empty for none."""
@@ -657,7 +658,7 @@ Global___Operation: _TypeAlias = Operation  # noqa: Y015
 
 @_typing.final
 class Node(_message.Message):
-    """Node is a place in an operation's plan."""
+    """Node is one entry of an operation's plan."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -687,13 +688,13 @@ class Node(_message.Message):
     kind: Global___NodeKind.ValueType
     task: Global___NodeTask.ValueType
     ordinal: _builtins.int
-    """ordinal is the place in the plan, from 0. batch counts from 1: a chart's in its parent, and a resource's layer among
-    those of its chart or, without a chart, among all.
+    """ordinal is the place in the plan, from 0. batch counts from 1. For a chart it is the chart's batch within its parent; for
+    a resource it is the resource's layer within its chart, or within the release if there is no chart.
     """
     batch: _builtins.int
     state: Global___NodeState.ValueType
     changed: _builtins.bool
-    """changed: an action has run."""
+    """changed says that an action of the node has run."""
     message: _builtins.str
     version: _builtins.int
     @_builtins.property
@@ -706,12 +707,12 @@ class Node(_message.Message):
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Step]:
-        """steps in order; filled in by ListNodes and GetWork."""
+        """steps in order. Only ListNodes and GetWork fill them in."""
 
     @_builtins.property
     def after(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """after names the nodes that this one waits for by their paths, of very many the first 1,000; filled in by ListNodes. What
-        a chart waits for is not repeated for what is in it.
+        """after has the paths of the nodes that this one waits for, at most the first 1,000. It does not repeat those that its chart
+        waits for. Only ListNodes fills it in.
         """
 
     def __init__(
@@ -782,7 +783,7 @@ class Step(_message.Message):
     name: _builtins.str
     description: _builtins.str
     image: _builtins.str
-    """image is empty where it is the resource's own."""
+    """image is empty if it is the resource's own image."""
     entrypoint: _builtins.str
     state: _workflow_service_pb2.State.ValueType
     attempt: _builtins.int
@@ -791,7 +792,7 @@ class Step(_message.Message):
     version: _builtins.int
     @_builtins.property
     def args(self) -> Global___Args:
-        """args are not set where they are the image's own; ••• stands for one that holds a secret."""
+        """args are not set if the image's own arguments are used. ••• replaces an argument that holds a secret."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -858,7 +859,7 @@ Global___Args: _TypeAlias = Args  # noqa: Y015
 
 @_typing.final
 class Resource(_message.Message):
-    """Resource is a resource of a release as it was seen last."""
+    """Resource is a resource of a release as the server last saw it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -877,17 +878,17 @@ class Resource(_message.Message):
     path: _builtins.str
     type: _builtins.str
     revision: _builtins.int
-    """revision whose installation saw it last."""
+    """revision whose installation saw the resource last."""
     image_id: _builtins.str
     init: _builtins.str
-    """init, config and state are JSON objects as text, empty for none. Null stands where something is secret, and may be all
-    of a document.
+    """init, config and state are JSON objects as text, empty for none. null replaces what is secret, which may be a whole
+    document.
     """
     config: _builtins.str
     state: _builtins.str
     status: Global___ResourceStatus.ValueType
     owned: _builtins.bool
-    """owned: the release made it."""
+    """owned says that the release created the resource."""
     @_builtins.property
     def observed_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -915,7 +916,7 @@ Global___Resource: _TypeAlias = Resource  # noqa: Y015
 
 @_typing.final
 class LifecycleRun(_message.Message):
-    """LifecycleRun is an event in the life of a release, which an operation emitted."""
+    """LifecycleRun is an event in the life of a release that an operation emitted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -936,11 +937,11 @@ class LifecycleRun(_message.Message):
     operation_id: _builtins.str
     release_id: _builtins.str
     ordinal: _builtins.int
-    """ordinal counts what was emitted in the operation, from 1."""
+    """ordinal numbers the events of an operation, from 1."""
     event: _builtins.str
-    """event is its name, such as pre-install."""
+    """event is the name, such as pre-install."""
     chart: _builtins.str
-    """chart is the path of the one whose event it is, empty without charts."""
+    """chart is the path of the chart whose event it is; empty without charts."""
     outcome: Global___LifecycleOutcome.ValueType
     message: _builtins.str
     """message says why a handler failed."""
@@ -949,7 +950,7 @@ class LifecycleRun(_message.Message):
     version: _builtins.int
     @_builtins.property
     def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
-        """handlers that heard it, in order."""
+        """handlers that ran for the event, in order."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -982,7 +983,7 @@ Global___LifecycleRun: _TypeAlias = LifecycleRun  # noqa: Y015
 
 @_typing.final
 class HandlerRun(_message.Message):
-    """HandlerRun is a handler that heard an event."""
+    """HandlerRun is one run of a handler for an event."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -993,9 +994,9 @@ class HandlerRun(_message.Message):
     SECONDS_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
     chart: _builtins.str
-    """chart is the path of the one that brought it, empty for a handler in Python."""
+    """chart is the path of the chart that has the handler; empty for a handler in Python."""
     file: _builtins.str
-    """file is as in the chart, such as ext/lua/init.lua, and for Python the name of the entry point."""
+    """file is the path in the chart, such as ext/lua/init.lua, or the name of the entry point of a handler in Python."""
     line: _builtins.int
     weight: _builtins.float
     seconds: _builtins.float
@@ -1052,7 +1053,7 @@ class Chart(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """warnings are what the chart may be mended in."""
+        """warnings name what could be improved in the chart."""
 
     @_builtins.property
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -1154,7 +1155,7 @@ class ListChartsRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name filters; empty means all."""
+    """name to list; empty means all."""
     def __init__(
         self,
         *,
@@ -1182,21 +1183,21 @@ class InstallRequest(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
-    """operation_id is chosen by the caller; with it a repeated call is recognised."""
+    """operation_id is chosen by the caller; with it the server recognises a repeated call."""
     namespace: _builtins.str
-    """namespace is empty for "default"."""
+    """namespace of the release; empty means "default"."""
     name: _builtins.str
     chart: _builtins.str
-    """chart is its digest."""
+    """chart is the digest of the chart."""
     values: _builtins.str
-    """values is a JSON object as text, at most 1 MiB; empty for none. They go before the chart's own."""
+    """values is a JSON object as text, at most 1 MiB; empty for none. Its values override the chart's own."""
     description: _builtins.str
     reason: _builtins.str
     @_builtins.property
     def secret_values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """secret_values are JSON pointers into values: what stands there is secret. It, and whatever contains it, is sealed where
-        it is stored, null where it is read, and shown as ••• in messages and output. So is what a values.schema.json marks as
-        writeOnly.
+        """secret_values are JSON pointers to the secret values in values. The server stores a secret value, and whatever contains
+        it, sealed; returns null for it; and shows ••• for it in messages and output. It does the same with what a
+        values.schema.json marks as writeOnly.
         """
 
     @_builtins.property
@@ -1224,8 +1225,8 @@ Global___InstallRequest: _TypeAlias = InstallRequest  # noqa: Y015
 
 @_typing.final
 class UpgradeRequest(_message.Message):
-    """UpgradeRequest has the fields of InstallRequest. Its values go before those that were given for the revision that is
-    deployed, or for the newest one where none is, and these before the chart's own.
+    """UpgradeRequest has the fields of InstallRequest. Its values override those that were given for the deployed revision (or
+    the newest one if none is deployed), and those override the chart's own.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1250,11 +1251,11 @@ class UpgradeRequest(_message.Message):
     description: _builtins.str
     reason: _builtins.str
     install: _builtins.bool
-    """install makes a release where there is none."""
+    """install creates the release if it does not exist."""
     reset_values: _builtins.bool
-    """reset_values leaves out what was given for the former revision; reuse_values is then of no effect."""
+    """reset_values ignores the values that were given for the former revision. reuse_values then has no effect."""
     reuse_values: _builtins.bool
-    """reuse_values has all values of the former revision stand in the place of the chart's own."""
+    """reuse_values takes all values of the former revision, including its chart's, in place of the new chart's own."""
     @_builtins.property
     def secret_values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -1308,7 +1309,7 @@ Global___ManifestFile: _TypeAlias = ManifestFile  # noqa: Y015
 
 @_typing.final
 class VariableFile(_message.Message):
-    """VariableFile is a file of variables: a JSON object as text, whose texts may hold expressions."""
+    """VariableFile is a file of variables: a JSON object as text, whose strings may contain expressions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1345,9 +1346,9 @@ class ApplyRequest(_message.Message):
     VARIABLE_FILES_FIELD_NUMBER: _builtins.int
     SECRET_VARIABLES_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
-    """operation_id is chosen by the caller; with it a repeated call is recognised."""
+    """operation_id is chosen by the caller; with it the server recognises a repeated call."""
     namespace: _builtins.str
-    """namespace is empty for "default"."""
+    """namespace of the release; empty means "default"."""
     name: _builtins.str
     variables: _builtins.str
     """variables is a JSON object as text, at most 1 MiB; empty for none."""
@@ -1355,20 +1356,20 @@ class ApplyRequest(_message.Message):
     reason: _builtins.str
     @_builtins.property
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___ManifestFile]:
-        """files are united; at most 2 MiB in all."""
+        """files together make one manifest; at most 2 MiB in all."""
 
     @_builtins.property
     def options(self) -> Global___OperationOptions: ...
     @_builtins.property
     def variable_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___VariableFile]:
-        """variable_files are evaluated one after the other. Each sees variables and the files before it, which it is merged into;
-        variables replace what files say. They count as variables do.
+        """variable_files are evaluated in order. The expressions of a file can use variables and the files before it. Later files
+        override earlier ones, and variables override all files. Their size counts towards the limit of variables.
         """
 
     @_builtins.property
     def secret_variables(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """secret_variables names those of variables whose values are secret. They, and whatever contains one of them, are sealed
-        where they are stored, null where they are read, and shown as ••• in messages and output.
+        """secret_variables are the names of the variables whose values are secret. The server stores such a value, and whatever
+        contains it, sealed; returns null for it; and shows ••• for it in messages and output.
         """
 
     def __init__(
@@ -1408,7 +1409,7 @@ class RollbackRequest(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     revision: _builtins.int
-    """revision to go back to; 0 means the last before the newest that was deployed."""
+    """revision to go back to; 0 means the latest revision that was deployed before the newest one."""
     description: _builtins.str
     reason: _builtins.str
     @_builtins.property
@@ -1530,9 +1531,9 @@ Global___TestRequest: _TypeAlias = TestRequest  # noqa: Y015
 
 @_typing.final
 class PlanRequest(_message.Message):
-    """PlanRequest has a chart with the fields of UpgradeRequest, or files with those of ApplyRequest. With neither of both it is
-    about what is installed, and has none of their fields. Options and description are those of the operation that applies the
-    plan, and timeout_seconds holds for each of both.
+    """PlanRequest has either a chart, with the fields of UpgradeRequest, or files, with the fields of ApplyRequest. With neither,
+    the plan compares the resources with what was installed, and the request has none of these fields. options and description
+    are for the operation that applies the plan; timeout_seconds holds for the plan and for that operation.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1553,9 +1554,9 @@ class PlanRequest(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
-    """operation_id is chosen by the caller; with it a repeated call is recognised. It is the id of the plan."""
+    """operation_id is chosen by the caller; with it the server recognises a repeated call. It is the id of the plan."""
     namespace: _builtins.str
-    """namespace is empty for "default"."""
+    """namespace of the release; empty means "default"."""
     name: _builtins.str
     chart: _builtins.str
     values: _builtins.str
@@ -1610,7 +1611,7 @@ class ApplyPlanRequest(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     plan: _builtins.str
-    """plan is the id of the operation that made it, which must have SUCCEEDED."""
+    """plan is the id of the operation that made the plan, which must have SUCCEEDED."""
     reason: _builtins.str
     def __init__(
         self,
@@ -1636,7 +1637,7 @@ class CancelRequest(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     now: _builtins.bool
-    """now kills what runs at once; otherwise it gets 30 seconds to end."""
+    """now kills running steps at once; otherwise they get 30 seconds to end."""
     reason: _builtins.str
     def __init__(
         self,
@@ -1661,7 +1662,7 @@ class GetReleaseRequest(_message.Message):
     NAMESPACE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id, or namespace and name, say which."""
+    """id, or namespace and name together, identify the release."""
     namespace: _builtins.str
     name: _builtins.str
     def __init__(
@@ -1687,12 +1688,12 @@ class ListReleasesRequest(_message.Message):
     STATES_FIELD_NUMBER: _builtins.int
     INCLUDE_PLANNED_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """namespace filters; empty means all."""
+    """namespace to list; empty means all."""
     include_planned: _builtins.bool
-    """include_planned has an empty filter stand for all."""
+    """include_planned lists PLANNED releases too if states is empty."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[Global___ReleaseState.ValueType]:
-        """states filters; empty means all but PLANNED."""
+        """states to list; empty means all but PLANNED."""
 
     def __init__(
         self,
@@ -1742,7 +1743,7 @@ class GetRevisionRequest(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     revision: _builtins.int
-    """revision; 0 means the last that was deployed, or the newest where none was."""
+    """revision to return; 0 means the one that was deployed last, or the newest one if none was."""
     with_all_values: _builtins.bool
     """with_all_values asks for all_values."""
     def __init__(
@@ -1852,13 +1853,13 @@ class ExplainRequest(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     path: _builtins.str
-    """path is that of a node, with or without the root's name, and empty for all that are not done; with_values that of a
-    value, such as bar.enabled, and empty for all.
+    """path of a node, with or without the root's name; empty means all nodes that are not done. With with_values it is the path
+    of a value, such as bar.enabled; empty means all values.
     """
     operation_id: _builtins.str
-    """operation_id is empty for the newest one."""
+    """operation_id to explain; empty means the newest one."""
     with_values: _builtins.bool
-    """with_values asks for values in the place of nodes: those of the last revision that was deployed, or of the newest."""
+    """with_values asks for values instead of nodes: those of the revision that was deployed last, or of the newest one."""
     def __init__(
         self,
         *,
@@ -1890,12 +1891,12 @@ class ExplainResponse(_message.Message):
     sentence: _builtins.str
     """sentence says how far the operation is, or why nobody carries it out."""
     left_off: _builtins.int
-    """left_off counts the nodes or values beyond the first ones."""
+    """left_off is how many further nodes or values the response leaves out."""
     @_builtins.property
     def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeExplanation]: ...
     @_builtins.property
     def dependencies(self) -> _containers.RepeatedCompositeFieldContainer[Global___DependencyExplanation]:
-        """dependencies are the subcharts that path names."""
+        """dependencies are the subcharts at path."""
 
     @_builtins.property
     def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueExplanation]: ...
@@ -1932,10 +1933,10 @@ class NodeExplanation(_message.Message):
     state: Global___NodeState.ValueType
     batch: _builtins.int
     sentence: _builtins.str
-    """sentence says why it is as it is."""
+    """sentence says why the node is in this state."""
     @_builtins.property
     def waits_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """waits_for are the paths of the nodes that keep it from its start."""
+        """waits_for are the paths of the nodes that must end before this one can start."""
 
     def __init__(
         self,
@@ -1957,7 +1958,7 @@ Global___NodeExplanation: _TypeAlias = NodeExplanation  # noqa: Y015
 
 @_typing.final
 class DependencyExplanation(_message.Message):
-    """DependencyExplanation says what has decided on a subchart, and after which others it comes."""
+    """DependencyExplanation says why a subchart is enabled or disabled, and which subcharts come before it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1972,7 +1973,7 @@ class DependencyExplanation(_message.Message):
     """why is the reason, such as "condition bar.enabled is true"."""
     @_builtins.property
     def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """sources are where that is said, the one that counts first."""
+        """sources are the places that say so, the decisive one first."""
 
     @_builtins.property
     def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___EdgeExplanation]: ...
@@ -2031,10 +2032,10 @@ class ValueExplanation(_message.Message):
     key: _builtins.str
     """key is the path of the value, such as bar.image."""
     value: _builtins.str
-    """value is JSON text, of a long one the beginning; empty where it is secret."""
+    """value is JSON text, cut off if it is long; empty if it is secret."""
     is_secret: _builtins.bool
     source: _builtins.str
-    """source is the file or the request that counts, and before are those that it goes before."""
+    """source is the file or the request that the value comes from. before are the sources that it overrides."""
     @_builtins.property
     def before(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -2099,8 +2100,8 @@ class StepLogLine(_message.Message):
     """path and step_name are filled in by the server."""
     step_name: _builtins.str
     is_open: _builtins.bool
-    """is_open says that the line is not complete, as that of a progress which is written over: it comes again, by the same
-    number, and stands in place of this one.
+    """is_open says that the line is not complete, such as a progress bar that is written over. The line comes again with the
+    same number and replaces this one.
     """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -2134,9 +2135,9 @@ class WatchStepLogsRequest(_message.Message):
     PATH_FIELD_NUMBER: _builtins.int
     operation_id: _builtins.str
     follow: _builtins.bool
-    """follow goes on until the operation has ended."""
+    """follow keeps the stream open until the operation has ended."""
     path: _builtins.str
-    """path filters; empty means all resources."""
+    """path of a resource; empty means all resources."""
     def __init__(
         self,
         *,
@@ -2201,7 +2202,7 @@ class AppendStepLogsResponse(_message.Message):
 
     ACCEPTED_FIELD_NUMBER: _builtins.int
     accepted: _builtins.int
-    """accepted lines, repeated ones included."""
+    """accepted is the number of accepted lines, repeated ones included."""
     def __init__(
         self,
         *,
@@ -2222,7 +2223,7 @@ class ListUnfinishedOperationsRequest(_message.Message):
     NAMESPACES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def namespaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """namespaces filters; empty means all."""
+        """namespaces to list; empty means all."""
 
     def __init__(
         self,
@@ -2254,7 +2255,7 @@ class UnfinishedOperation(_message.Message):
     engine: _builtins.str
     """engine that the release belongs to; empty for any."""
     is_held: _builtins.bool
-    """is_held: somebody alive has it."""
+    """is_held says that a live lease holds the operation."""
     def __init__(
         self,
         *,
@@ -2303,9 +2304,9 @@ class AcquireOperationResponse(_message.Message):
     IS_FIRST_FIELD_NUMBER: _builtins.int
     IS_SAME_ENGINE_FIELD_NUMBER: _builtins.int
     is_first: _builtins.bool
-    """is_first: nobody had it before."""
+    """is_first says that the operation was not held before."""
     is_same_engine: _builtins.bool
-    """is_same_engine: who had it before has, or had, the caller's engine, so that what it left running is found there."""
+    """is_same_engine says that the former holder used the caller's engine, so that the caller finds its runs there."""
     @_builtins.property
     def operation(self) -> Global___Operation: ...
     def __init__(
@@ -2333,7 +2334,7 @@ class GetWorkRequest(_message.Message):
     operation_id: _builtins.str
     lease_token: _builtins.int
     revision: _builtins.int
-    """revision of the release whose manifest and chart alone are asked for; 0 for all that the operation works on."""
+    """revision asks only for the manifest and the chart of this revision of the release; 0 asks for everything."""
     def __init__(
         self,
         *,
@@ -2351,8 +2352,8 @@ Global___GetWorkRequest: _TypeAlias = GetWorkRequest  # noqa: Y015
 
 @_typing.final
 class GetWorkResponse(_message.Message):
-    """GetWorkResponse is a part of what an operation works on: first the operation, then everything else in any order. Only
-    here are documents whole where they hold secrets.
+    """GetWorkResponse is a part of what an operation works on: first the operation, then everything else in any order. No other
+    call returns documents with their secrets.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2399,7 +2400,7 @@ Global___GetWorkResponse: _TypeAlias = GetWorkResponse  # noqa: Y015
 
 @_typing.final
 class Secrets(_message.Message):
-    """Secrets are texts that must not be shown or stored but where they are meant for."""
+    """Secrets are texts that the provisioner must neither show nor store, except where they are meant to go."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2421,10 +2422,10 @@ Global___Secrets: _TypeAlias = Secrets  # noqa: Y015
 
 @_typing.final
 class DocumentPart(_message.Message):
-    """DocumentPart is at most 1 MiB of a document, whose name is source, manifest, late or plan, removed/N for the plan of
-    revision N, in whose reverse order resources are removed, expected for the result of the plan that is applied, or chart for
-    the archive of a chart in Base64. A TEST, and a PLAN of what is installed, has the documents of the revision that is
-    deployed, or of the newest where none is.
+    """DocumentPart is at most 1 MiB of a document. Names of documents are source, manifest, late and plan; removed/N, the plan of
+    revision N, in whose reverse order resources are removed; expected, the result of the plan that is applied; and chart, the
+    archive of a chart in Base64. A TEST, and a PLAN without a chart and manifests, get the documents of the deployed revision,
+    or of the newest one if none is deployed.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2449,9 +2450,9 @@ Global___DocumentPart: _TypeAlias = DocumentPart  # noqa: Y015
 
 @_typing.final
 class SubmitPlanRequest(_message.Message):
-    """SubmitPlanRequest is the head in the first message, and then the documents manifest, late and plan, of at most 8 MiB each.
-    The first two are those of a revision that is born of files; any other operation brings about what is stored. Those of a
-    PLAN are not stored; what they name as secret is kept from sight.
+    """SubmitPlanRequest has the head in the first message. The documents manifest, late and plan follow, of at most 8 MiB each.
+    Only an operation that renders files sends manifest and late; other operations install the stored ones. The server does not
+    store the documents of a PLAN, but it hides what they name as secret.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2488,7 +2489,7 @@ class SubmitPlanHead(_message.Message):
     operation_id: _builtins.str
     lease_token: _builtins.int
     has_plugs: _builtins.bool
-    """has_plugs: the release keeps files on the caller's engine, and belongs to it from now on."""
+    """has_plugs says that the release keeps files on the caller's engine, and so belongs to that engine from now on."""
     def __init__(
         self,
         *,
@@ -2511,7 +2512,7 @@ class SubmitPlanResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     NODES_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """revision that is being installed; 0 for a removal."""
+    """revision that the operation installs; 0 if it installs none."""
     @_builtins.property
     def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Node]:
         """nodes of the plan in order."""
@@ -2541,7 +2542,7 @@ class ReportOperationRequest(_message.Message):
     lease_token: _builtins.int
     @_builtins.property
     def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___OperationReport]:
-        """reports, at most 500."""
+        """reports are at most 500."""
 
     def __init__(
         self,
@@ -2571,7 +2572,7 @@ class OperationReport(_message.Message):
     LIFECYCLE_FIELD_NUMBER: _builtins.int
     phase: Global___OperationPhase.ValueType
     removed: _builtins.str
-    """removed is the path of a resource that is no more."""
+    """removed is the path of a resource that no longer exists."""
     @_builtins.property
     def node(self) -> Global___NodeReport: ...
     @_builtins.property
@@ -2634,7 +2635,7 @@ Global___NodeReport: _TypeAlias = NodeReport  # noqa: Y015
 
 @_typing.final
 class StepReport(_message.Message):
-    """StepReport inserts the step of this ordinal, or moves it on."""
+    """StepReport adds the step of this ordinal, or changes its state."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2694,8 +2695,8 @@ Global___StepReport: _TypeAlias = StepReport  # noqa: Y015
 
 @_typing.final
 class ResourceReport(_message.Message):
-    """ResourceReport stores what is known of a resource from now on; what is not set stays. Of the documents init and state
-    have at most 1 MiB, config at most 3 MiB; empty means that there is none.
+    """ResourceReport stores what is known about a resource. Fields that are not set stay as they are. init and state have at most
+    1 MiB each, and config has at most 3 MiB; an empty document removes the stored one.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2720,11 +2721,11 @@ class ResourceReport(_message.Message):
     owned: _builtins.bool
     @_builtins.property
     def sensitive(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """sensitive are JSON pointers into config and state: what stands there is secret."""
+        """sensitive are JSON pointers to what is secret in config and state."""
 
     @_builtins.property
     def secrets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """secrets are texts that are secret as well, and are not in these documents."""
+        """secrets are further secret texts, which are not in these documents."""
 
     def __init__(
         self,
@@ -2769,8 +2770,8 @@ Global___ResourceReport: _TypeAlias = ResourceReport  # noqa: Y015
 
 @_typing.final
 class LifecycleReport(_message.Message):
-    """LifecycleReport says that an event was emitted. It is kept once for each event of a chart: another report of it takes the
-    place of the former one.
+    """LifecycleReport says that an event was emitted. The server keeps one report for each event of a chart; another report of the
+    same event replaces it.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2783,14 +2784,14 @@ class LifecycleReport(_message.Message):
     SECONDS_FIELD_NUMBER: _builtins.int
     event: _builtins.str
     chart: _builtins.str
-    """chart is the path of the one whose event it is, empty without charts."""
+    """chart is the path of the chart whose event it is; empty without charts."""
     outcome: Global___LifecycleOutcome.ValueType
     message: _builtins.str
     """message is at most 1,000 characters."""
     seconds: _builtins.float
     @_builtins.property
     def handlers(self) -> _containers.RepeatedCompositeFieldContainer[Global___HandlerRun]:
-        """handlers that heard it, in order, at most 1,000."""
+        """handlers that ran for the event, in order, at most 1,000."""
 
     def __init__(
         self,
@@ -2812,7 +2813,9 @@ Global___LifecycleReport: _TypeAlias = LifecycleReport  # noqa: Y015
 
 @_typing.final
 class FinishReport(_message.Message):
-    """FinishReport ends the operation, its revision and its release, and lets go of its hold."""
+    """FinishReport ends the operation. It sets the final states of the operation, its revision and its release, and releases the
+    hold on the operation.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2824,9 +2827,9 @@ class FinishReport(_message.Message):
     cause: _builtins.str
     """cause is a JSON object as text, at most 16 KiB; empty after a success."""
     result: _builtins.str
-    """result is what a PLAN or a TEST came to: a JSON object as text, at most 3 MiB. A PLAN that SUCCEEDED has one, and where it
-    is about what is installed, the member "drift" in it is a digest of what differs, in hexadecimal digits, empty for
-    nothing. Of an INSTALL, an UPGRADE or a ROLLBACK that SUCCEEDED the member "outputs" has what the release gives out.
+    """result is a JSON object as text, at most 3 MiB. A PLAN that SUCCEEDED must have one, a TEST may. In a PLAN without a chart
+    and manifests, the member "drift" is a digest of the differences in hexadecimal digits, empty if there are none. For an
+    INSTALL, UPGRADE or ROLLBACK that SUCCEEDED, the member "outputs" has the outputs of the release.
     """
     def __init__(
         self,

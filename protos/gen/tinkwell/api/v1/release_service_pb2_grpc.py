@@ -27,10 +27,10 @@ if _version_not_supported:
 
 
 class ReleaseServiceStub:
-    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
-    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
-    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
-    at a time.
+    """ReleaseService stores releases. A release is an installed chart, or installed manifests without a chart; each of its
+    resources is installed by a container image. Releases are changed by operations, which a provisioner carries out. A call
+    that begins an operation answers at once. The caller chooses the operation's id, so that a repeated call begins no second
+    operation. A release has one operation at a time.
     """
 
     def __init__(self, channel):
@@ -197,52 +197,51 @@ class ReleaseServiceStub:
 
 
 class ReleaseServiceServicer:
-    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
-    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
-    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
-    at a time.
+    """ReleaseService stores releases. A release is an installed chart, or installed manifests without a chart; each of its
+    resources is installed by a container image. Releases are changed by operations, which a provisioner carries out. A call
+    that begins an operation answers at once. The caller chooses the operation's id, so that a repeated call begins no second
+    operation. A release has one operation at a time.
     """
 
     def UploadChart(self, request_iterator, context):
-        """UploadChart stores a chart, whose archive comes in parts of any size. A chart is known by the digest of its archive: one
-        that is there already is answered as it is. A chart that no release names is forgotten after a day.
+        """UploadChart stores a chart, whose archive comes in parts of any size. The digest of the archive identifies the chart: if
+        the server already has it, the call returns it as it is. The server deletes a chart that no release names after a day.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetChart(self, request, context):
-        """GetChart streams a chart, and with_archive then its archive in parts.
+        """GetChart streams a chart and then, with with_archive, its archive in parts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCharts(self, request, context):
-        """ListCharts streams charts by name, those of a name newest first.
+        """ListCharts streams charts ordered by name, and charts of one name newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Install(self, request, context):
-        """Install begins to bring a chart about as a new release. It is refused with CHART_UNKNOWN for a chart that is not there,
-        and for a name whose release was deployed already.
+        """Install begins to install a chart as a new release. The call is refused with CHART_UNKNOWN if the server does not have
+        the chart, and with ALREADY_EXISTS if the release was deployed before.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Upgrade(self, request, context):
-        """Upgrade begins to bring a chart about in the place of what a release has. Resources that the chart does not have are
-        removed.
+        """Upgrade begins to replace what a release has installed by a chart. Resources that the chart does not have are removed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Apply(self, request, context):
-        """Apply begins to bring about what manifests say: an installation of a new release, or else an upgrade. Resources that the
+        """Apply begins to install manifests as a new release or, if the release exists, to upgrade it to them. Resources that the
         manifests no longer have are removed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -250,7 +249,7 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Rollback(self, request, context):
-        """Rollback begins to bring about a former revision again, by what was stored of it.
+        """Rollback begins to install a former revision again, from its stored documents.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -264,39 +263,41 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Resume(self, request, context):
-        """Resume begins to go on with a failed release, by the plan of its newest operation.
+        """Resume begins to continue a failed release with the plan of its newest operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Test(self, request, context):
-        """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
-        leaves the release as it is.
+        """Test begins to run the tests of the deployed revision, or of the newest one if none is deployed. It does not change the
+        release.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Plan(self, request, context):
-        """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
-        is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
-        a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+        """Plan begins to find out what an installation of, or an upgrade to, a chart or manifests would do. Without a chart and
+        manifests it finds out how the resources differ from what was installed. It does not change the release; the result of
+        the operation says what it found. A plan for an unused name creates a release that is PLANNED, which the server deletes
+        after a day, together with its last plan.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ApplyPlan(self, request, context):
-        """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
-        has changed the release since then.
+        """ApplyPlan begins to carry out a plan, with the chart or the manifests that the plan was made for. The call is refused
+        with PLAN_STALE if an operation has changed the release since then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Cancel(self, request, context):
-        """Cancel ends an operation: nothing new starts, and what runs gets some time to end. On an ended one it changes nothing.
+        """Cancel ends an operation: no new step starts, and running steps get some time to end. It changes nothing about an
+        operation that has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -309,7 +310,7 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListReleases(self, request, context):
-        """ListReleases streams releases by namespace and name.
+        """ListReleases streams releases, ordered by namespace and name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -349,84 +350,84 @@ class ReleaseServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListResources(self, request, context):
-        """ListResources streams the resources of a release as they were seen last, by path.
+        """ListResources streams the resources of a release as the server last saw them, ordered by path.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListLifecycle(self, request, context):
-        """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
-        handlers that heard it.
+        """ListLifecycle streams the lifecycle events that an operation emitted, in order, with the handlers that ran for them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
-        the values of a chart are from, and what has enabled or disabled its subcharts.
+        """Explain says why an operation and its nodes are in their states: what waits for what, what runs, and what has failed. It
+        can also say where the values of a chart come from, and what enabled or disabled its subcharts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchLogs(self, request, context):
-        """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended.
+        """WatchLogs streams the output of an operation's steps in order. With follow it goes on until the operation has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit.
+        """Watch streams the events of charts, releases, operations, nodes and steps, and lifecycle events.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListUnfinished(self, request, context):
-        """The calls below are made by those who carry operations out.
+        """The calls below are for provisioners.
 
-        ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds and that are past
-        their deadline or cancelled.
+        ListUnfinished streams the operations that are not finished. It ends operations that are cancelled or past their
+        deadline, unless a live lease holds them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AcquireOperation(self, request, context):
-        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. It is refused while
-        somebody else alive holds it, and on another engine than the one that the release belongs to.
+        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. The call is refused while
+        another live lease holds the operation, and if the release belongs to another engine than the caller's.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWork(self, request, context):
-        """GetWork streams all that an operation works on: its documents, nodes with steps, and resources. Only who holds the
-        operation gets it, for it has secrets in clear.
+        """GetWork streams everything that an operation works on: its documents, its nodes with their steps, and resources. Because
+        this includes secrets as plain text, only the holder of the operation may call it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SubmitPlan(self, request_iterator, context):
-        """SubmitPlan stores what an operation is going to do, and makes its revision. The first message has all but documents.
+        """SubmitPlan stores what an operation is going to do, and creates its revision. The first message has everything except the
+        documents.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportOperation(self, request, context):
-        """ReportOperation takes reports about one operation, all or none, in their order. A repeated report changes nothing.
+        """ReportOperation takes reports about one operation, all of them or none, in order. A repeated report changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AppendLogs(self, request, context):
-        """AppendLogs stores output lines of steps; a line that is already there is left as it is.
+        """AppendLogs stores output lines of steps. A line that is already stored stays as it is, unless it was open.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -599,10 +600,10 @@ def add_ReleaseServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ReleaseService:
-    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
-    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
-    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
-    at a time.
+    """ReleaseService stores releases. A release is an installed chart, or installed manifests without a chart; each of its
+    resources is installed by a container image. Releases are changed by operations, which a provisioner carries out. A call
+    that begins an operation answers at once. The caller chooses the operation's id, so that a repeated call begins no second
+    operation. A release has one operation at a time.
     """
 
     @staticmethod

@@ -14,57 +14,58 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ReleaseServiceStub:
-    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
-    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
-    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
-    at a time.
+    """ReleaseService stores releases. A release is an installed chart, or installed manifests without a chart; each of its
+    resources is installed by a container image. Releases are changed by operations, which a provisioner carries out. A call
+    that begins an operation answers at once. The caller chooses the operation's id, so that a repeated call begins no second
+    operation. A release has one operation at a time.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     UploadChart: _aio.StreamUnaryMultiCallable[_release_service_pb2.UploadChartRequest, _release_service_pb2.Chart]
-    """UploadChart stores a chart, whose archive comes in parts of any size. A chart is known by the digest of its archive: one
-    that is there already is answered as it is. A chart that no release names is forgotten after a day.
+    """UploadChart stores a chart, whose archive comes in parts of any size. The digest of the archive identifies the chart: if
+    the server already has it, the call returns it as it is. The server deletes a chart that no release names after a day.
     """
     GetChart: _aio.UnaryStreamMultiCallable[_release_service_pb2.GetChartRequest, _release_service_pb2.GetChartResponse]
-    """GetChart streams a chart, and with_archive then its archive in parts."""
+    """GetChart streams a chart and then, with with_archive, its archive in parts."""
     ListCharts: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListChartsRequest, _release_service_pb2.Chart]
-    """ListCharts streams charts by name, those of a name newest first."""
+    """ListCharts streams charts ordered by name, and charts of one name newest first."""
     Install: _aio.UnaryUnaryMultiCallable[_release_service_pb2.InstallRequest, _release_service_pb2.Operation]
-    """Install begins to bring a chart about as a new release. It is refused with CHART_UNKNOWN for a chart that is not there,
-    and for a name whose release was deployed already.
+    """Install begins to install a chart as a new release. The call is refused with CHART_UNKNOWN if the server does not have
+    the chart, and with ALREADY_EXISTS if the release was deployed before.
     """
     Upgrade: _aio.UnaryUnaryMultiCallable[_release_service_pb2.UpgradeRequest, _release_service_pb2.Operation]
-    """Upgrade begins to bring a chart about in the place of what a release has. Resources that the chart does not have are
-    removed.
-    """
+    """Upgrade begins to replace what a release has installed by a chart. Resources that the chart does not have are removed."""
     Apply: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ApplyRequest, _release_service_pb2.Operation]
-    """Apply begins to bring about what manifests say: an installation of a new release, or else an upgrade. Resources that the
+    """Apply begins to install manifests as a new release or, if the release exists, to upgrade it to them. Resources that the
     manifests no longer have are removed.
     """
     Rollback: _aio.UnaryUnaryMultiCallable[_release_service_pb2.RollbackRequest, _release_service_pb2.Operation]
-    """Rollback begins to bring about a former revision again, by what was stored of it."""
+    """Rollback begins to install a former revision again, from its stored documents."""
     Uninstall: _aio.UnaryUnaryMultiCallable[_release_service_pb2.UninstallRequest, _release_service_pb2.Operation]
     """Uninstall begins to remove a release's resources in reverse order, and then the release."""
     Resume: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ResumeRequest, _release_service_pb2.Operation]
-    """Resume begins to go on with a failed release, by the plan of its newest operation."""
+    """Resume begins to continue a failed release with the plan of its newest operation."""
     Test: _aio.UnaryUnaryMultiCallable[_release_service_pb2.TestRequest, _release_service_pb2.Operation]
-    """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
-    leaves the release as it is.
+    """Test begins to run the tests of the deployed revision, or of the newest one if none is deployed. It does not change the
+    release.
     """
     Plan: _aio.UnaryUnaryMultiCallable[_release_service_pb2.PlanRequest, _release_service_pb2.Operation]
-    """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
-    is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
-    a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+    """Plan begins to find out what an installation of, or an upgrade to, a chart or manifests would do. Without a chart and
+    manifests it finds out how the resources differ from what was installed. It does not change the release; the result of
+    the operation says what it found. A plan for an unused name creates a release that is PLANNED, which the server deletes
+    after a day, together with its last plan.
     """
     ApplyPlan: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ApplyPlanRequest, _release_service_pb2.Operation]
-    """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
-    has changed the release since then.
+    """ApplyPlan begins to carry out a plan, with the chart or the manifests that the plan was made for. The call is refused
+    with PLAN_STALE if an operation has changed the release since then.
     """
     Cancel: _aio.UnaryUnaryMultiCallable[_release_service_pb2.CancelRequest, _release_service_pb2.Operation]
-    """Cancel ends an operation: nothing new starts, and what runs gets some time to end. On an ended one it changes nothing."""
+    """Cancel ends an operation: no new step starts, and running steps get some time to end. It changes nothing about an
+    operation that has ended.
+    """
     GetRelease: _aio.UnaryUnaryMultiCallable[_release_service_pb2.GetReleaseRequest, _release_service_pb2.Release]
     ListReleases: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListReleasesRequest, _release_service_pb2.Release]
-    """ListReleases streams releases by namespace and name."""
+    """ListReleases streams releases, ordered by namespace and name."""
     History: _aio.UnaryStreamMultiCallable[_release_service_pb2.HistoryRequest, _release_service_pb2.Revision]
     """History streams a release's revisions without their documents, newest first."""
     GetRevision: _aio.UnaryUnaryMultiCallable[_release_service_pb2.GetRevisionRequest, _release_service_pb2.Revision]
@@ -74,45 +75,45 @@ class ReleaseServiceStub:
     ListNodes: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListNodesRequest, _release_service_pb2.Node]
     """ListNodes streams an operation's nodes in the order of its plan, with their steps."""
     ListResources: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListResourcesRequest, _release_service_pb2.Resource]
-    """ListResources streams the resources of a release as they were seen last, by path."""
+    """ListResources streams the resources of a release as the server last saw them, ordered by path."""
     ListLifecycle: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListLifecycleRequest, _release_service_pb2.LifecycleRun]
-    """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
-    handlers that heard it.
-    """
+    """ListLifecycle streams the lifecycle events that an operation emitted, in order, with the handlers that ran for them."""
     Explain: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ExplainRequest, _release_service_pb2.ExplainResponse]
-    """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
-    the values of a chart are from, and what has enabled or disabled its subcharts.
+    """Explain says why an operation and its nodes are in their states: what waits for what, what runs, and what has failed. It
+    can also say where the values of a chart come from, and what enabled or disabled its subcharts.
     """
     WatchLogs: _aio.UnaryStreamMultiCallable[_release_service_pb2.WatchStepLogsRequest, _release_service_pb2.WatchStepLogsResponse]
-    """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended."""
+    """WatchLogs streams the output of an operation's steps in order. With follow it goes on until the operation has ended."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
-    """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit."""
+    """Watch streams the events of charts, releases, operations, nodes and steps, and lifecycle events."""
     ListUnfinished: _aio.UnaryStreamMultiCallable[_release_service_pb2.ListUnfinishedOperationsRequest, _release_service_pb2.UnfinishedOperation]
-    """The calls below are made by those who carry operations out.
+    """The calls below are for provisioners.
 
-    ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds and that are past
-    their deadline or cancelled.
+    ListUnfinished streams the operations that are not finished. It ends operations that are cancelled or past their
+    deadline, unless a live lease holds them.
     """
     AcquireOperation: _aio.UnaryUnaryMultiCallable[_release_service_pb2.AcquireOperationRequest, _release_service_pb2.AcquireOperationResponse]
-    """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. It is refused while
-    somebody else alive holds it, and on another engine than the one that the release belongs to.
+    """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. The call is refused while
+    another live lease holds the operation, and if the release belongs to another engine than the caller's.
     """
     GetWork: _aio.UnaryStreamMultiCallable[_release_service_pb2.GetWorkRequest, _release_service_pb2.GetWorkResponse]
-    """GetWork streams all that an operation works on: its documents, nodes with steps, and resources. Only who holds the
-    operation gets it, for it has secrets in clear.
+    """GetWork streams everything that an operation works on: its documents, its nodes with their steps, and resources. Because
+    this includes secrets as plain text, only the holder of the operation may call it.
     """
     SubmitPlan: _aio.StreamUnaryMultiCallable[_release_service_pb2.SubmitPlanRequest, _release_service_pb2.SubmitPlanResponse]
-    """SubmitPlan stores what an operation is going to do, and makes its revision. The first message has all but documents."""
+    """SubmitPlan stores what an operation is going to do, and creates its revision. The first message has everything except the
+    documents.
+    """
     ReportOperation: _aio.UnaryUnaryMultiCallable[_release_service_pb2.ReportOperationRequest, _release_service_pb2.ReportOperationResponse]
-    """ReportOperation takes reports about one operation, all or none, in their order. A repeated report changes nothing."""
+    """ReportOperation takes reports about one operation, all of them or none, in order. A repeated report changes nothing."""
     AppendLogs: _aio.UnaryUnaryMultiCallable[_release_service_pb2.AppendStepLogsRequest, _release_service_pb2.AppendStepLogsResponse]
-    """AppendLogs stores output lines of steps; a line that is already there is left as it is."""
+    """AppendLogs stores output lines of steps. A line that is already stored stays as it is, unless it was open."""
 
 class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
-    """ReleaseService keeps releases: charts, or manifests alone, whose resources are images that say what is to be done and do
-    it. What changes a release is an operation, which a provisioner carries out; calls that begin one answer at once. An
-    operation has the id that its caller chose, so that a repeated request begins no second one. A release has one operation
-    at a time.
+    """ReleaseService stores releases. A release is an installed chart, or installed manifests without a chart; each of its
+    resources is installed by a container image. Releases are changed by operations, which a provisioner carries out. A call
+    that begins an operation answers at once. The caller chooses the operation's id, so that a repeated call begins no second
+    operation. A release has one operation at a time.
     """
 
     @_abc_1.abstractmethod
@@ -121,8 +122,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_release_service_pb2.UploadChartRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_release_service_pb2.UploadChartRequest], _abc.Awaitable[_release_service_pb2.Chart]],
     ) -> _abc.Awaitable[_release_service_pb2.Chart]:
-        """UploadChart stores a chart, whose archive comes in parts of any size. A chart is known by the digest of its archive: one
-        that is there already is answered as it is. A chart that no release names is forgotten after a day.
+        """UploadChart stores a chart, whose archive comes in parts of any size. The digest of the archive identifies the chart: if
+        the server already has it, the call returns it as it is. The server deletes a chart that no release names after a day.
         """
 
     @_abc_1.abstractmethod
@@ -131,7 +132,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.GetChartRequest,
         context: _aio.ServicerContext[_release_service_pb2.GetChartRequest, _abc.AsyncIterator[_release_service_pb2.GetChartResponse]],
     ) -> _abc.AsyncIterator[_release_service_pb2.GetChartResponse]:
-        """GetChart streams a chart, and with_archive then its archive in parts."""
+        """GetChart streams a chart and then, with with_archive, its archive in parts."""
 
     @_abc_1.abstractmethod
     def ListCharts(
@@ -139,7 +140,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ListChartsRequest,
         context: _aio.ServicerContext[_release_service_pb2.ListChartsRequest, _abc.AsyncIterator[_release_service_pb2.Chart]],
     ) -> _abc.AsyncIterator[_release_service_pb2.Chart]:
-        """ListCharts streams charts by name, those of a name newest first."""
+        """ListCharts streams charts ordered by name, and charts of one name newest first."""
 
     @_abc_1.abstractmethod
     def Install(
@@ -147,8 +148,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.InstallRequest,
         context: _aio.ServicerContext[_release_service_pb2.InstallRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Install begins to bring a chart about as a new release. It is refused with CHART_UNKNOWN for a chart that is not there,
-        and for a name whose release was deployed already.
+        """Install begins to install a chart as a new release. The call is refused with CHART_UNKNOWN if the server does not have
+        the chart, and with ALREADY_EXISTS if the release was deployed before.
         """
 
     @_abc_1.abstractmethod
@@ -157,9 +158,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.UpgradeRequest,
         context: _aio.ServicerContext[_release_service_pb2.UpgradeRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Upgrade begins to bring a chart about in the place of what a release has. Resources that the chart does not have are
-        removed.
-        """
+        """Upgrade begins to replace what a release has installed by a chart. Resources that the chart does not have are removed."""
 
     @_abc_1.abstractmethod
     def Apply(
@@ -167,7 +166,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ApplyRequest,
         context: _aio.ServicerContext[_release_service_pb2.ApplyRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Apply begins to bring about what manifests say: an installation of a new release, or else an upgrade. Resources that the
+        """Apply begins to install manifests as a new release or, if the release exists, to upgrade it to them. Resources that the
         manifests no longer have are removed.
         """
 
@@ -177,7 +176,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.RollbackRequest,
         context: _aio.ServicerContext[_release_service_pb2.RollbackRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Rollback begins to bring about a former revision again, by what was stored of it."""
+        """Rollback begins to install a former revision again, from its stored documents."""
 
     @_abc_1.abstractmethod
     def Uninstall(
@@ -193,7 +192,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ResumeRequest,
         context: _aio.ServicerContext[_release_service_pb2.ResumeRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Resume begins to go on with a failed release, by the plan of its newest operation."""
+        """Resume begins to continue a failed release with the plan of its newest operation."""
 
     @_abc_1.abstractmethod
     def Test(
@@ -201,8 +200,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.TestRequest,
         context: _aio.ServicerContext[_release_service_pb2.TestRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Test begins to run the tests of what is installed: of the revision that is deployed, or of the newest where none is. It
-        leaves the release as it is.
+        """Test begins to run the tests of the deployed revision, or of the newest one if none is deployed. It does not change the
+        release.
         """
 
     @_abc_1.abstractmethod
@@ -211,9 +210,10 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.PlanRequest,
         context: _aio.ServicerContext[_release_service_pb2.PlanRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Plan begins to find out what an installation or an upgrade would do, to a chart or to manifests; or without any how what
-        is there differs from what was installed. It leaves the release as it is, and its result says what it found. A plan for
-        a name that is free makes a release that is PLANNED, and is forgotten with its last plan after a day.
+        """Plan begins to find out what an installation of, or an upgrade to, a chart or manifests would do. Without a chart and
+        manifests it finds out how the resources differ from what was installed. It does not change the release; the result of
+        the operation says what it found. A plan for an unused name creates a release that is PLANNED, which the server deletes
+        after a day, together with its last plan.
         """
 
     @_abc_1.abstractmethod
@@ -222,8 +222,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ApplyPlanRequest,
         context: _aio.ServicerContext[_release_service_pb2.ApplyPlanRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """ApplyPlan begins to do what a plan said, with what the plan was made of. It is refused with PLAN_STALE where an operation
-        has changed the release since then.
+        """ApplyPlan begins to carry out a plan, with the chart or the manifests that the plan was made for. The call is refused
+        with PLAN_STALE if an operation has changed the release since then.
         """
 
     @_abc_1.abstractmethod
@@ -232,7 +232,9 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.CancelRequest,
         context: _aio.ServicerContext[_release_service_pb2.CancelRequest, _abc.Awaitable[_release_service_pb2.Operation]],
     ) -> _abc.Awaitable[_release_service_pb2.Operation]:
-        """Cancel ends an operation: nothing new starts, and what runs gets some time to end. On an ended one it changes nothing."""
+        """Cancel ends an operation: no new step starts, and running steps get some time to end. It changes nothing about an
+        operation that has ended.
+        """
 
     @_abc_1.abstractmethod
     def GetRelease(
@@ -247,7 +249,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ListReleasesRequest,
         context: _aio.ServicerContext[_release_service_pb2.ListReleasesRequest, _abc.AsyncIterator[_release_service_pb2.Release]],
     ) -> _abc.AsyncIterator[_release_service_pb2.Release]:
-        """ListReleases streams releases by namespace and name."""
+        """ListReleases streams releases, ordered by namespace and name."""
 
     @_abc_1.abstractmethod
     def History(
@@ -293,7 +295,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ListResourcesRequest,
         context: _aio.ServicerContext[_release_service_pb2.ListResourcesRequest, _abc.AsyncIterator[_release_service_pb2.Resource]],
     ) -> _abc.AsyncIterator[_release_service_pb2.Resource]:
-        """ListResources streams the resources of a release as they were seen last, by path."""
+        """ListResources streams the resources of a release as the server last saw them, ordered by path."""
 
     @_abc_1.abstractmethod
     def ListLifecycle(
@@ -301,9 +303,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ListLifecycleRequest,
         context: _aio.ServicerContext[_release_service_pb2.ListLifecycleRequest, _abc.AsyncIterator[_release_service_pb2.LifecycleRun]],
     ) -> _abc.AsyncIterator[_release_service_pb2.LifecycleRun]:
-        """ListLifecycle streams what an operation emitted in the life of its release, in the order in which it did, with the
-        handlers that heard it.
-        """
+        """ListLifecycle streams the lifecycle events that an operation emitted, in order, with the handlers that ran for them."""
 
     @_abc_1.abstractmethod
     def Explain(
@@ -311,8 +311,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ExplainRequest,
         context: _aio.ServicerContext[_release_service_pb2.ExplainRequest, _abc.Awaitable[_release_service_pb2.ExplainResponse]],
     ) -> _abc.Awaitable[_release_service_pb2.ExplainResponse]:
-        """Explain says why an operation and its nodes are as they are: what is waited for, what runs, what has failed; and where
-        the values of a chart are from, and what has enabled or disabled its subcharts.
+        """Explain says why an operation and its nodes are in their states: what waits for what, what runs, and what has failed. It
+        can also say where the values of a chart come from, and what enabled or disabled its subcharts.
         """
 
     @_abc_1.abstractmethod
@@ -321,7 +321,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.WatchStepLogsRequest,
         context: _aio.ServicerContext[_release_service_pb2.WatchStepLogsRequest, _abc.AsyncIterator[_release_service_pb2.WatchStepLogsResponse]],
     ) -> _abc.AsyncIterator[_release_service_pb2.WatchStepLogsResponse]:
-        """WatchLogs streams the output of an operation's steps in order, and with follow goes on until it has ended."""
+        """WatchLogs streams the output of an operation's steps in order. With follow it goes on until the operation has ended."""
 
     @_abc_1.abstractmethod
     def Watch(
@@ -329,7 +329,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.WatchRequest,
         context: _aio.ServicerContext[_event_service_pb2.WatchRequest, _abc.AsyncIterator[_event_service_pb2.WatchResponse]],
     ) -> _abc.AsyncIterator[_event_service_pb2.WatchResponse]:
-        """Watch streams the events of charts, releases, operations, nodes and steps, and of what releases emit."""
+        """Watch streams the events of charts, releases, operations, nodes and steps, and lifecycle events."""
 
     @_abc_1.abstractmethod
     def ListUnfinished(
@@ -337,10 +337,10 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ListUnfinishedOperationsRequest,
         context: _aio.ServicerContext[_release_service_pb2.ListUnfinishedOperationsRequest, _abc.AsyncIterator[_release_service_pb2.UnfinishedOperation]],
     ) -> _abc.AsyncIterator[_release_service_pb2.UnfinishedOperation]:
-        """The calls below are made by those who carry operations out.
+        """The calls below are for provisioners.
 
-        ListUnfinished streams the operations that are not finished, and ends those that nobody alive holds and that are past
-        their deadline or cancelled.
+        ListUnfinished streams the operations that are not finished. It ends operations that are cancelled or past their
+        deadline, unless a live lease holds them.
         """
 
     @_abc_1.abstractmethod
@@ -349,8 +349,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.AcquireOperationRequest,
         context: _aio.ServicerContext[_release_service_pb2.AcquireOperationRequest, _abc.Awaitable[_release_service_pb2.AcquireOperationResponse]],
     ) -> _abc.Awaitable[_release_service_pb2.AcquireOperationResponse]:
-        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. It is refused while
-        somebody else alive holds it, and on another engine than the one that the release belongs to.
+        """AcquireOperation takes an operation under the caller's lease, and starts it if it is PENDING. The call is refused while
+        another live lease holds the operation, and if the release belongs to another engine than the caller's.
         """
 
     @_abc_1.abstractmethod
@@ -359,8 +359,8 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.GetWorkRequest,
         context: _aio.ServicerContext[_release_service_pb2.GetWorkRequest, _abc.AsyncIterator[_release_service_pb2.GetWorkResponse]],
     ) -> _abc.AsyncIterator[_release_service_pb2.GetWorkResponse]:
-        """GetWork streams all that an operation works on: its documents, nodes with steps, and resources. Only who holds the
-        operation gets it, for it has secrets in clear.
+        """GetWork streams everything that an operation works on: its documents, its nodes with their steps, and resources. Because
+        this includes secrets as plain text, only the holder of the operation may call it.
         """
 
     @_abc_1.abstractmethod
@@ -369,7 +369,9 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_release_service_pb2.SubmitPlanRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_release_service_pb2.SubmitPlanRequest], _abc.Awaitable[_release_service_pb2.SubmitPlanResponse]],
     ) -> _abc.Awaitable[_release_service_pb2.SubmitPlanResponse]:
-        """SubmitPlan stores what an operation is going to do, and makes its revision. The first message has all but documents."""
+        """SubmitPlan stores what an operation is going to do, and creates its revision. The first message has everything except the
+        documents.
+        """
 
     @_abc_1.abstractmethod
     def ReportOperation(
@@ -377,7 +379,7 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.ReportOperationRequest,
         context: _aio.ServicerContext[_release_service_pb2.ReportOperationRequest, _abc.Awaitable[_release_service_pb2.ReportOperationResponse]],
     ) -> _abc.Awaitable[_release_service_pb2.ReportOperationResponse]:
-        """ReportOperation takes reports about one operation, all or none, in their order. A repeated report changes nothing."""
+        """ReportOperation takes reports about one operation, all of them or none, in order. A repeated report changes nothing."""
 
     @_abc_1.abstractmethod
     def AppendLogs(
@@ -385,6 +387,6 @@ class ReleaseServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _release_service_pb2.AppendStepLogsRequest,
         context: _aio.ServicerContext[_release_service_pb2.AppendStepLogsRequest, _abc.Awaitable[_release_service_pb2.AppendStepLogsResponse]],
     ) -> _abc.Awaitable[_release_service_pb2.AppendStepLogsResponse]:
-        """AppendLogs stores output lines of steps; a line that is already there is left as it is."""
+        """AppendLogs stores output lines of steps. A line that is already stored stays as it is, unless it was open."""
 
 def add_ReleaseServiceServicer_to_server(servicer: ReleaseServiceServicer, server: _aio.Server) -> None: ...

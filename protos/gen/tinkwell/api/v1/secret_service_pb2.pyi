@@ -66,13 +66,13 @@ class Secret(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is that of the resource; name is the one that charms know, 20 characters of 0-9 and a-v."""
+    """id of the resource (UUID). name is the id by which charms know the secret: 20 characters of 0-9 and a-v."""
     name: _builtins.str
     namespace: _builtins.str
     owner: _builtins.str
-    """owner is the name of a unit or of an application; empty for a user's."""
+    """owner is the name of a unit or of an application; empty for a user's secret."""
     label: _builtins.str
-    """label is its owner's."""
+    """label is the one that the owner gave."""
     description: _builtins.str
     rotation: Global___SecretRotation.ValueType
     latest: _builtins.int
@@ -149,8 +149,8 @@ Global___SecretRevision: _TypeAlias = SecretRevision  # noqa: Y015
 
 @_typing.final
 class SecretGrant(_message.Message):
-    """SecretGrant lets the units of an application, or one unit, read a secret for as long as a relation lives. A user's secret
-    is granted without a relation.
+    """SecretGrant lets all units of an application, or one unit, read a secret. A grant with a relation ends with the relation;
+    a user's secret is granted without one.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -206,14 +206,14 @@ class CreateSecretRequest(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     CONTENT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is optional; with it a repeated call is recognised."""
+    """id is optional; with it the server recognises a repeated call."""
     namespace: _builtins.str
     label: _builtins.str
-    """label is unique among a namespace's own secrets."""
+    """label is unique among the users' secrets of a namespace."""
     description: _builtins.str
     @_builtins.property
     def content(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """content, at most 64 keys and 1 MiB."""
+        """content has at most 64 keys and 1 MiB."""
 
     def __init__(
         self,
@@ -263,12 +263,12 @@ class UpdateSecretRequest(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
-    """name is 20 characters of 0-9 and a-v, or a label."""
+    """name is the name of a secret (20 characters of 0-9 and a-v) or its label."""
     label: _builtins.str
     description: _builtins.str
     @_builtins.property
     def content(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """content of a new revision; empty for none."""
+        """content of a new revision; empty for no new revision."""
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ class RemoveSecretRequest(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     revision: _builtins.int
-    """revision, 0 for the whole secret."""
+    """revision to remove; 0 removes the whole secret."""
     def __init__(
         self,
         *,
@@ -414,9 +414,11 @@ class ListSecretsRequest(_message.Message):
     NAMESPACE_FIELD_NUMBER: _builtins.int
     OWNER_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """namespace filters; empty means all."""
+    """namespace to list; empty means all."""
     owner: _builtins.str
-    """owner filters, within the namespace or "default": the name of a unit or of an application."""
+    """owner is the name of a unit or of an application, in the namespace (or in "default" if namespace is empty); empty means
+    all owners.
+    """
     def __init__(
         self,
         *,
@@ -441,7 +443,7 @@ class RevealSecretRequest(_message.Message):
     namespace: _builtins.str
     name: _builtins.str
     revision: _builtins.int
-    """revision, 0 for the newest one."""
+    """revision to return; 0 means the newest one."""
     def __init__(
         self,
         *,

@@ -27,9 +27,10 @@ if _version_not_supported:
 
 
 class SecretServiceStub:
-    """SecretService keeps secrets of units, applications and users: revisions of a map of strings, sealed by the keys of the
-    server. Units change theirs through the commits of their events. Without keys it answers SECRETS_DISABLED. In all requests
-    an empty namespace stands for "default".
+    """SecretService stores secrets of units, applications and users. The content of a secret is a map of strings, stored in
+    revisions that are sealed with the server's keys. A server without keys answers SECRETS_DISABLED. Users change their own
+    secrets here; units change theirs when they commit an event (UnitService.CommitEvent). In all requests an empty namespace
+    means "default".
     """
 
     def __init__(self, channel):
@@ -86,27 +87,28 @@ class SecretServiceStub:
 
 
 class SecretServiceServicer:
-    """SecretService keeps secrets of units, applications and users: revisions of a map of strings, sealed by the keys of the
-    server. Units change theirs through the commits of their events. Without keys it answers SECRETS_DISABLED. In all requests
-    an empty namespace stands for "default".
+    """SecretService stores secrets of units, applications and users. The content of a secret is a map of strings, stored in
+    revisions that are sealed with the server's keys. A server without keys answers SECRETS_DISABLED. Users change their own
+    secrets here; units change theirs when they commit an event (UnitService.CommitEvent). In all requests an empty namespace
+    means "default".
     """
 
     def CreateSecret(self, request, context):
-        """CreateSecret makes a user's secret in a namespace. A repeated call with the same id changes nothing.
+        """CreateSecret creates a user's secret in a namespace. A repeated call with the same id changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateSecret(self, request, context):
-        """UpdateSecret gives a user's secret a new revision, or another description.
+        """UpdateSecret gives a user's secret a new revision, another label or another description.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveSecret(self, request, context):
-        """RemoveSecret removes a user's secret, or a revision of it.
+        """RemoveSecret removes a user's secret, or one revision of it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -126,7 +128,7 @@ class SecretServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSecret(self, request, context):
-        """GetSecret has no content.
+        """GetSecret returns a secret without its content.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,14 +142,14 @@ class SecretServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RevealSecret(self, request, context):
-        """RevealSecret has the content of a revision.
+        """RevealSecret returns the content of a revision.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch streams the events of secrets, which have no content.
+        """Watch streams the events of secrets. Events have no content.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -210,9 +212,10 @@ def add_SecretServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SecretService:
-    """SecretService keeps secrets of units, applications and users: revisions of a map of strings, sealed by the keys of the
-    server. Units change theirs through the commits of their events. Without keys it answers SECRETS_DISABLED. In all requests
-    an empty namespace stands for "default".
+    """SecretService stores secrets of units, applications and users. The content of a secret is a map of strings, stored in
+    revisions that are sealed with the server's keys. A server without keys answers SECRETS_DISABLED. Users change their own
+    secrets here; units change theirs when they commit an event (UnitService.CommitEvent). In all requests an empty namespace
+    means "default".
     """
 
     @staticmethod

@@ -14,34 +14,36 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SecretServiceStub:
-    """SecretService keeps secrets of units, applications and users: revisions of a map of strings, sealed by the keys of the
-    server. Units change theirs through the commits of their events. Without keys it answers SECRETS_DISABLED. In all requests
-    an empty namespace stands for "default".
+    """SecretService stores secrets of units, applications and users. The content of a secret is a map of strings, stored in
+    revisions that are sealed with the server's keys. A server without keys answers SECRETS_DISABLED. Users change their own
+    secrets here; units change theirs when they commit an event (UnitService.CommitEvent). In all requests an empty namespace
+    means "default".
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSecret: _aio.UnaryUnaryMultiCallable[_secret_service_pb2.CreateSecretRequest, _secret_service_pb2.Secret]
-    """CreateSecret makes a user's secret in a namespace. A repeated call with the same id changes nothing."""
+    """CreateSecret creates a user's secret in a namespace. A repeated call with the same id changes nothing."""
     UpdateSecret: _aio.UnaryUnaryMultiCallable[_secret_service_pb2.UpdateSecretRequest, _secret_service_pb2.Secret]
-    """UpdateSecret gives a user's secret a new revision, or another description."""
+    """UpdateSecret gives a user's secret a new revision, another label or another description."""
     RemoveSecret: _aio.UnaryUnaryMultiCallable[_secret_service_pb2.RemoveSecretRequest, _secret_service_pb2.RemoveSecretResponse]
-    """RemoveSecret removes a user's secret, or a revision of it."""
+    """RemoveSecret removes a user's secret, or one revision of it."""
     GrantSecret: _aio.UnaryUnaryMultiCallable[_secret_service_pb2.GrantSecretRequest, _secret_service_pb2.Secret]
     """GrantSecret lets the units of an application read a user's secret."""
     RevokeSecret: _aio.UnaryUnaryMultiCallable[_secret_service_pb2.RevokeSecretRequest, _secret_service_pb2.Secret]
     GetSecret: _aio.UnaryUnaryMultiCallable[_secret_service_pb2.GetSecretRequest, _secret_service_pb2.Secret]
-    """GetSecret has no content."""
+    """GetSecret returns a secret without its content."""
     ListSecrets: _aio.UnaryStreamMultiCallable[_secret_service_pb2.ListSecretsRequest, _secret_service_pb2.Secret]
     """ListSecrets streams secrets by namespace, owner and id, without content."""
     RevealSecret: _aio.UnaryUnaryMultiCallable[_secret_service_pb2.RevealSecretRequest, _secret_service_pb2.RevealSecretResponse]
-    """RevealSecret has the content of a revision."""
+    """RevealSecret returns the content of a revision."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
-    """Watch streams the events of secrets, which have no content."""
+    """Watch streams the events of secrets. Events have no content."""
 
 class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
-    """SecretService keeps secrets of units, applications and users: revisions of a map of strings, sealed by the keys of the
-    server. Units change theirs through the commits of their events. Without keys it answers SECRETS_DISABLED. In all requests
-    an empty namespace stands for "default".
+    """SecretService stores secrets of units, applications and users. The content of a secret is a map of strings, stored in
+    revisions that are sealed with the server's keys. A server without keys answers SECRETS_DISABLED. Users change their own
+    secrets here; units change theirs when they commit an event (UnitService.CommitEvent). In all requests an empty namespace
+    means "default".
     """
 
     @_abc_1.abstractmethod
@@ -50,7 +52,7 @@ class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _secret_service_pb2.CreateSecretRequest,
         context: _aio.ServicerContext[_secret_service_pb2.CreateSecretRequest, _abc.Awaitable[_secret_service_pb2.Secret]],
     ) -> _abc.Awaitable[_secret_service_pb2.Secret]:
-        """CreateSecret makes a user's secret in a namespace. A repeated call with the same id changes nothing."""
+        """CreateSecret creates a user's secret in a namespace. A repeated call with the same id changes nothing."""
 
     @_abc_1.abstractmethod
     def UpdateSecret(
@@ -58,7 +60,7 @@ class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _secret_service_pb2.UpdateSecretRequest,
         context: _aio.ServicerContext[_secret_service_pb2.UpdateSecretRequest, _abc.Awaitable[_secret_service_pb2.Secret]],
     ) -> _abc.Awaitable[_secret_service_pb2.Secret]:
-        """UpdateSecret gives a user's secret a new revision, or another description."""
+        """UpdateSecret gives a user's secret a new revision, another label or another description."""
 
     @_abc_1.abstractmethod
     def RemoveSecret(
@@ -66,7 +68,7 @@ class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _secret_service_pb2.RemoveSecretRequest,
         context: _aio.ServicerContext[_secret_service_pb2.RemoveSecretRequest, _abc.Awaitable[_secret_service_pb2.RemoveSecretResponse]],
     ) -> _abc.Awaitable[_secret_service_pb2.RemoveSecretResponse]:
-        """RemoveSecret removes a user's secret, or a revision of it."""
+        """RemoveSecret removes a user's secret, or one revision of it."""
 
     @_abc_1.abstractmethod
     def GrantSecret(
@@ -89,7 +91,7 @@ class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _secret_service_pb2.GetSecretRequest,
         context: _aio.ServicerContext[_secret_service_pb2.GetSecretRequest, _abc.Awaitable[_secret_service_pb2.Secret]],
     ) -> _abc.Awaitable[_secret_service_pb2.Secret]:
-        """GetSecret has no content."""
+        """GetSecret returns a secret without its content."""
 
     @_abc_1.abstractmethod
     def ListSecrets(
@@ -105,7 +107,7 @@ class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _secret_service_pb2.RevealSecretRequest,
         context: _aio.ServicerContext[_secret_service_pb2.RevealSecretRequest, _abc.Awaitable[_secret_service_pb2.RevealSecretResponse]],
     ) -> _abc.Awaitable[_secret_service_pb2.RevealSecretResponse]:
-        """RevealSecret has the content of a revision."""
+        """RevealSecret returns the content of a revision."""
 
     @_abc_1.abstractmethod
     def Watch(
@@ -113,6 +115,6 @@ class SecretServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.WatchRequest,
         context: _aio.ServicerContext[_event_service_pb2.WatchRequest, _abc.AsyncIterator[_event_service_pb2.WatchResponse]],
     ) -> _abc.AsyncIterator[_event_service_pb2.WatchResponse]:
-        """Watch streams the events of secrets, which have no content."""
+        """Watch streams the events of secrets. Events have no content."""
 
 def add_SecretServiceServicer_to_server(servicer: SecretServiceServicer, server: _aio.Server) -> None: ...

@@ -64,9 +64,9 @@ class CreateTemplateRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is optional; with it a repeated call is recognised."""
+    """id is optional; with it the server recognises a repeated call."""
     name: _builtins.str
-    """name is optional; left out, the name in the YAML is used."""
+    """name is optional; if it is empty, the name in the YAML is used."""
     data: _builtins.str
     def __init__(
         self,
@@ -135,7 +135,7 @@ class ListTemplatesRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name filters, ignoring case; * stands for any characters. Empty means all."""
+    """name to list, ignoring case; * stands for any characters. Empty means all."""
     def __init__(
         self,
         *,
@@ -159,9 +159,9 @@ class UpdateTemplateRequest(_message.Message):
     EXPECTED_VERSION_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     name: _builtins.str
-    """name is optional; left out, the name stays."""
+    """name is optional; if it is empty, the name stays."""
     data: _builtins.str
-    """data is optional; left out, the YAML stays."""
+    """data is optional; if it is empty, the YAML stays."""
     expected_version: _builtins.int
     """expected_version makes the update conditional: ABORTED unless the stored version is this one."""
     def __init__(

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 
 class TemplateServiceStub:
-    """TemplateService keeps the templates that workflows are made from.
+    """TemplateService stores the templates that workflows are made from.
     """
 
     def __init__(self, channel):
@@ -69,7 +69,7 @@ class TemplateServiceStub:
 
 
 class TemplateServiceServicer:
-    """TemplateService keeps the templates that workflows are made from.
+    """TemplateService stores the templates that workflows are made from.
     """
 
     def CreateTemplate(self, request, context):
@@ -98,7 +98,7 @@ class TemplateServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteTemplate(self, request, context):
-        """DeleteTemplate leaves the workflows made from it untouched.
+        """DeleteTemplate deletes a template. Workflows that were made from it stay as they are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -153,7 +153,7 @@ def add_TemplateServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TemplateService:
-    """TemplateService keeps the templates that workflows are made from.
+    """TemplateService stores the templates that workflows are made from.
     """
 
     @staticmethod

@@ -14,7 +14,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TemplateServiceStub:
-    """TemplateService keeps the templates that workflows are made from."""
+    """TemplateService stores the templates that workflows are made from."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTemplate: _aio.UnaryUnaryMultiCallable[_template_service_pb2.CreateTemplateRequest, _template_service_pb2.CreateTemplateResponse]
@@ -23,12 +23,12 @@ class TemplateServiceStub:
     """ListTemplates streams templates without their data, oldest first."""
     UpdateTemplate: _aio.UnaryUnaryMultiCallable[_template_service_pb2.UpdateTemplateRequest, _template_service_pb2.UpdateTemplateResponse]
     DeleteTemplate: _aio.UnaryUnaryMultiCallable[_template_service_pb2.DeleteTemplateRequest, _template_service_pb2.DeleteTemplateResponse]
-    """DeleteTemplate leaves the workflows made from it untouched."""
+    """DeleteTemplate deletes a template. Workflows that were made from it stay as they are."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
     """Watch streams the events of templates."""
 
 class TemplateServiceServicer(metaclass=_abc_1.ABCMeta):
-    """TemplateService keeps the templates that workflows are made from."""
+    """TemplateService stores the templates that workflows are made from."""
 
     @_abc_1.abstractmethod
     def CreateTemplate(
@@ -65,7 +65,7 @@ class TemplateServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _template_service_pb2.DeleteTemplateRequest,
         context: _aio.ServicerContext[_template_service_pb2.DeleteTemplateRequest, _abc.Awaitable[_template_service_pb2.DeleteTemplateResponse]],
     ) -> _abc.Awaitable[_template_service_pb2.DeleteTemplateResponse]:
-        """DeleteTemplate leaves the workflows made from it untouched."""
+        """DeleteTemplate deletes a template. Workflows that were made from it stay as they are."""
 
     @_abc_1.abstractmethod
     def Watch(

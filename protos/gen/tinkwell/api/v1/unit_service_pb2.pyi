@@ -30,30 +30,30 @@ class _NoEventReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NoEvent
     DESCRIPTOR: _descriptor.EnumDescriptor
     NO_EVENT_REASON_UNSPECIFIED: _NoEventReason.ValueType  # 0
     NO_EVENT_REASON_NOTHING_DUE: _NoEventReason.ValueType  # 1
-    """NOTHING_DUE: all is told."""
+    """NOTHING_DUE: the unit has no event that is due."""
     NO_EVENT_REASON_IN_ERROR: _NoEventReason.ValueType  # 2
-    """IN_ERROR: an event has failed, and is tried again in due_in_seconds, or when somebody resolves it."""
+    """IN_ERROR: an event has failed. It is tried again after due_in_seconds, or when a user resolves it."""
     NO_EVENT_REASON_MACHINE_HELD: _NoEventReason.ValueType  # 3
-    """MACHINE_HELD: a workflow has the machine."""
+    """MACHINE_HELD: a workflow holds the unit's machine."""
     NO_EVENT_REASON_OTHER_CHARM: _NoEventReason.ValueType  # 4
     """OTHER_CHARM: the agent does not run the charm that the unit has to run."""
     NO_EVENT_REASON_GONE: _NoEventReason.ValueType  # 5
-    """GONE: the unit is no more. Its agent ends what it runs of it, and clears its folder."""
+    """GONE: the unit no longer exists. Its agent stops what it runs for the unit, and removes the unit's folder."""
 
 class NoEventReason(_NoEventReason, metaclass=_NoEventReasonEnumTypeWrapper):
-    """NoEventReason says why a unit is granted nothing."""
+    """NoEventReason says why the server grants no event of a unit."""
 
 NO_EVENT_REASON_UNSPECIFIED: NoEventReason.ValueType  # 0
 NO_EVENT_REASON_NOTHING_DUE: NoEventReason.ValueType  # 1
-"""NOTHING_DUE: all is told."""
+"""NOTHING_DUE: the unit has no event that is due."""
 NO_EVENT_REASON_IN_ERROR: NoEventReason.ValueType  # 2
-"""IN_ERROR: an event has failed, and is tried again in due_in_seconds, or when somebody resolves it."""
+"""IN_ERROR: an event has failed. It is tried again after due_in_seconds, or when a user resolves it."""
 NO_EVENT_REASON_MACHINE_HELD: NoEventReason.ValueType  # 3
-"""MACHINE_HELD: a workflow has the machine."""
+"""MACHINE_HELD: a workflow holds the unit's machine."""
 NO_EVENT_REASON_OTHER_CHARM: NoEventReason.ValueType  # 4
 """OTHER_CHARM: the agent does not run the charm that the unit has to run."""
 NO_EVENT_REASON_GONE: NoEventReason.ValueType  # 5
-"""GONE: the unit is no more. Its agent ends what it runs of it, and clears its folder."""
+"""GONE: the unit no longer exists. Its agent stops what it runs for the unit, and removes the unit's folder."""
 Global___NoEventReason: _TypeAlias = NoEventReason  # noqa: Y015
 
 @_typing.final
@@ -69,11 +69,11 @@ class WatchUnitsRequest(_message.Message):
     APPLICATION_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     is_anywhere: _builtins.bool
-    """is_anywhere: it takes units that belong to no machine."""
+    """is_anywhere says that the agent takes units that belong to no machine."""
     charm: _builtins.str
-    """charm is the digest of the only charm that it runs; empty for all of its kinds."""
+    """charm is the digest of the only charm that the agent runs; empty for all charms of its kinds."""
     namespace: _builtins.str
-    """namespace and application limit what it serves; both are empty for no limit."""
+    """namespace and application limit the units that the agent serves; both are empty for no limit."""
     application: _builtins.str
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_application_service_pb2.CharmKind.ValueType]:
@@ -81,7 +81,7 @@ class WatchUnitsRequest(_message.Message):
 
     @_builtins.property
     def machines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """machines are the ids of the hardware whose units it serves; empty for none."""
+        """machines are the ids of the hardware whose units the agent serves; empty for none."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class WatchUnitsResponse(_message.Message):
     UNIT_IDS_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     created: _builtins.bool
-    """created is set in the first response, after which all units of the agent have been named."""
+    """created is set in the first response. By then all units of the agent have been named."""
     @_builtins.property
     def unit_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -182,7 +182,9 @@ class NoEvent(_message.Message):
     DUE_IN_SECONDS_FIELD_NUMBER: _builtins.int
     reason: Global___NoEventReason.ValueType
     due_in_seconds: _builtins.float
-    """due_in_seconds is when to ask again at the latest; not set where only a wake is to be waited for."""
+    """due_in_seconds is the time after which the agent should ask again; not set if it should wait until WatchUnits names the
+    unit.
+    """
     def __init__(
         self,
         *,
@@ -201,7 +203,7 @@ Global___NoEvent: _TypeAlias = NoEvent  # noqa: Y015
 
 @_typing.final
 class Grant(_message.Message):
-    """Grant is an event to run, with all that the unit may know without asking."""
+    """Grant is an event or a task to run, with what its handler may read without another call."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -251,7 +253,7 @@ class Grant(_message.Message):
     COMMITTED_ORDINAL_FIELD_NUMBER: _builtins.int
     REMOTE_FIELD_NUMBER: _builtins.int
     timeout_seconds: _builtins.float
-    """timeout_seconds from now the attempt has to have ended."""
+    """timeout_seconds is the time, from now, within which the attempt must end."""
     unit_id: _builtins.str
     unit: _builtins.str
     application: _builtins.str
@@ -259,15 +261,15 @@ class Grant(_message.Message):
     profile: _application_service_pb2.UnitProfile.ValueType
     kind: _application_service_pb2.CharmKind.ValueType
     charm: _builtins.str
-    """charm is the digest of what has to run the event."""
+    """charm is the digest of the charm that has to run the event."""
     config: _builtins.str
-    """config is a JSON object as text: each option with what is set or its default. Options without either are left out."""
+    """config is a JSON object as text: the value of each option, or else its default. Options without either are left out."""
     config_version: _builtins.int
     machine: _builtins.str
-    """machine is the id of the unit's hardware, and addresses are those of that; both are empty where it is on none."""
+    """machine is the id of the unit's hardware, and addresses are its addresses; both are empty if the unit is on no machine."""
     committed_ordinal: _builtins.int
-    """committed_ordinal is that of the unit's newest event that is COMMITTED, 0 for none. An agent that keeps files for its
-    charm beside the server's rows knows by it which version of them stands.
+    """committed_ordinal is the ordinal of the unit's newest COMMITTED event, 0 for none. It tells an agent that keeps files for
+    its charm which version of them is the committed one.
     """
     @_builtins.property
     def event(self) -> _application_service_pb2.UnitEvent: ...
@@ -279,11 +281,11 @@ class Grant(_message.Message):
     def storages(self) -> _containers.RepeatedCompositeFieldContainer[Global___GrantStorage]: ...
     @_builtins.property
     def state(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """state is what the charm keeps, by key."""
+        """state is what the charm has stored on the server, by key."""
 
     @_builtins.property
     def deferred(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
-        """deferred are the notices that wait, in their order."""
+        """deferred are the notices that wait to be tried again, in order."""
 
     @_builtins.property
     def ports(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Port]: ...
@@ -295,17 +297,19 @@ class Grant(_message.Message):
     def addresses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def task(self) -> _application_service_pb2.Task:
-        """task is set, and event is not, where a task is to be run. It is committed with its id in place of an event's, and
+        """task is set, and event is not, if the agent has to run a task. The agent commits it with the task's id as event_id, and
         attempt 1.
         """
 
     @_builtins.property
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___GrantSecret]:
-        """secrets are those that the unit owns, and for the leader those of its application; then those that it has read."""
+        """secrets are those that the unit owns, for the leader also those that its application owns, and then those that the unit
+        has read.
+        """
 
     @_builtins.property
     def remote(self) -> _application_service_pb2.Bag:
-        """remote is the bag of whom the event tells, as far as it came with the grant; else ReadBag has it."""
+        """remote is the bag of the unit or application that the event is about. If it is not set, ReadBag returns it."""
 
     def __init__(
         self,
@@ -346,7 +350,7 @@ Global___Grant: _TypeAlias = Grant  # noqa: Y015
 
 @_typing.final
 class GrantSecret(_message.Message):
-    """GrantSecret is what a unit knows of a secret without its content."""
+    """GrantSecret describes a secret, without its content, as one unit sees it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -365,29 +369,29 @@ class GrantSecret(_message.Message):
     id: _builtins.str
     """id is 20 characters of 0-9 and a-v."""
     owner: _builtins.str
-    """owner is the name of a unit or of an application, empty for a user's."""
+    """owner is the name of a unit or of an application; empty for a user's secret."""
     is_owned: _builtins.bool
-    """is_owned: the unit may change it."""
+    """is_owned says that the unit may change the secret."""
     label: _builtins.str
-    """label is the owner's for an owner, and else the one that this unit has given."""
+    """label is the owner's label if the unit owns the secret, and otherwise the label that the unit itself gave."""
     description: _builtins.str
     latest: _builtins.int
-    """latest is the newest revision; tracked the one that this unit reads, 0 where it has read none."""
+    """latest is the newest revision. tracked is the revision that the unit reads, 0 if it has read none."""
     tracked: _builtins.int
     rotation: _secret_service_pb2.SecretRotation.ValueType
     @_builtins.property
     def rotates_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
-        """expires_at is of the newest revision."""
+        """expires_at is when the newest revision expires."""
 
     @_builtins.property
     def revisions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """revisions that are there, for an owner."""
+        """revisions are those that exist; only set if is_owned."""
 
     @_builtins.property
     def grants(self) -> _containers.RepeatedCompositeFieldContainer[_secret_service_pb2.SecretGrant]:
-        """grants, for an owner."""
+        """grants of the secret; only set if is_owned."""
 
     def __init__(
         self,
@@ -424,9 +428,9 @@ class Leadership(_message.Message):
     is_leader: _builtins.bool
     term: _builtins.int
     remaining_seconds: _builtins.float
-    """remaining_seconds is how long the unit leads at least, counted from before the request; 0 where it does not."""
+    """remaining_seconds is how long the unit will lead at least, counted from before the request; 0 if it does not lead."""
     leader: _builtins.str
-    """leader is the name of the unit that leads; empty where none does."""
+    """leader is the name of the unit that leads; empty if none does."""
     def __init__(
         self,
         *,
@@ -462,14 +466,14 @@ class GrantRelation(_message.Message):
     is_peer: _builtins.bool
     life: _application_service_pb2.Life.ValueType
     application: _builtins.str
-    """application is the other side; of a peer relation the unit's own."""
+    """application is the application on the other side; in a peer relation the unit's own."""
     @_builtins.property
     def members(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """members are the names of the units that are visible, in order."""
+        """members are the names of the other units that this unit sees in the relation, in order."""
 
     @_builtins.property
     def own(self) -> _application_service_pb2.Bag:
-        """own and own_application are the bags of the unit and of its application. The latter is not set where the unit may not
+        """own and own_application are the bags of the unit and of its application. own_application is not set if the unit may not
         read it.
         """
 
@@ -505,7 +509,7 @@ class GrantStorage(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     IS_ATTACHED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name is that of an instance, such as data/0."""
+    """name of the storage instance, such as data/0."""
     is_attached: _builtins.bool
     def __init__(
         self,
@@ -535,12 +539,12 @@ class CommitEventRequest(_message.Message):
     event_id: _builtins.str
     attempt: _builtins.int
     is_last: _builtins.bool
-    """is_last: nothing is granted after it, for the agent stops."""
+    """is_last says that the agent stops, so the server grants no next event."""
     @_builtins.property
     def effects(self) -> Global___Effects: ...
     @_builtins.property
     def task(self) -> Global___TaskOutcome:
-        """task is how a task has ended, where event_id is that of one. One that has not succeeded leaves no effects."""
+        """task is the outcome of the task, if event_id is the id of a task. Only a task that succeeded may have effects."""
 
     def __init__(
         self,
@@ -590,7 +594,7 @@ Global___TaskOutcome: _TypeAlias = TaskOutcome  # noqa: Y015
 
 @_typing.final
 class CommitEventResponse(_message.Message):
-    """CommitEventResponse has what NextEvent would say."""
+    """CommitEventResponse has the answer that NextEvent would give."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -612,7 +616,7 @@ Global___CommitEventResponse: _TypeAlias = CommitEventResponse  # noqa: Y015
 
 @_typing.final
 class Effects(_message.Message):
-    """Effects are what an event does beside its status and its log."""
+    """Effects are the changes that an event makes. Statuses and log lines are not among them: they are stored at once."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -626,7 +630,7 @@ class Effects(_message.Message):
     TERM_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     term: _builtins.int
-    """term is the one under which a bag or a secret of the application was written, 0 if none was."""
+    """term of the leadership under which a bag or a secret of the application was changed; 0 if none was."""
     @_builtins.property
     def bags(self) -> _containers.RepeatedCompositeFieldContainer[Global___BagEdit]: ...
     @_builtins.property
@@ -637,19 +641,21 @@ class Effects(_message.Message):
     def closed(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Port]: ...
     @_builtins.property
     def storages(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.StorageCount]:
-        """storages that the unit asks for beyond those that it has."""
+        """storages are how many further instances the unit asks for."""
 
     @_builtins.property
     def deferred(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
-        """deferred are added at the end of the notices. One that is equal to a waiting one is not added."""
+        """deferred are notices to add at the end of the waiting ones. A notice that is equal to a waiting one is not added."""
 
     @_builtins.property
     def consumed(self) -> _containers.RepeatedCompositeFieldContainer[_application_service_pb2.Notice]:
-        """consumed are notices whose handlers were tried and have not deferred them again. Those that stay keep their places."""
+        """consumed are notices to remove: their handlers were tried and have not deferred them again. Other notices keep their
+        places.
+        """
 
     @_builtins.property
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretEdit]:
-        """secrets are done in their order."""
+        """secrets are changed in this order."""
 
     def __init__(
         self,
@@ -674,7 +680,7 @@ Global___Effects: _TypeAlias = Effects  # noqa: Y015
 
 @_typing.final
 class SecretEdit(_message.Message):
-    """SecretEdit is one thing that is done to a secret."""
+    """SecretEdit is one change of a secret."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -686,24 +692,24 @@ class SecretEdit(_message.Message):
     REMOVE_FIELD_NUMBER: _builtins.int
     TRACK_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is 20 characters of 0-9 and a-v; that of a new one is drawn by the agent."""
+    """id is 20 characters of 0-9 and a-v. The agent chooses the id of a new secret at random."""
     @_builtins.property
     def add(self) -> Global___SecretChange: ...
     @_builtins.property
     def set(self) -> Global___SecretChange:
-        """set makes a new revision if it has content; all sets of an event make one."""
+        """set makes a new revision if it has content; all sets of one event make a single revision."""
 
     @_builtins.property
     def grant(self) -> _secret_service_pb2.SecretGrant: ...
     @_builtins.property
     def revoke(self) -> _secret_service_pb2.SecretGrant:
-        """revoke takes back what fits: relation 0 stands for all relations."""
+        """revoke takes back the grants that match; relation 0 matches all relations."""
 
     @_builtins.property
     def remove(self) -> Global___SecretRemoval: ...
     @_builtins.property
     def track(self) -> Global___SecretTracking:
-        """track has the unit read a revision from now on."""
+        """track makes the unit read a revision from now on."""
 
     def __init__(
         self,
@@ -757,14 +763,16 @@ class SecretChange(_message.Message):
     ROTATION_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     is_application: _builtins.bool
-    """is_application: the secret is the application's, which the leader alone may change. Only read for a new one."""
+    """is_application says that the application owns the secret, so that only the leader may change it. It counts for a new
+    secret only.
+    """
     label: _builtins.str
-    """What is not set stays."""
+    """Fields that are not set stay as they are."""
     description: _builtins.str
     rotation: _secret_service_pb2.SecretRotation.ValueType
     @_builtins.property
     def content(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """content, at most 64 keys and 1 MiB; empty for no new revision."""
+        """content has at most 64 keys and 1 MiB; empty for no new revision."""
 
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
@@ -805,7 +813,7 @@ class SecretRemoval(_message.Message):
 
     REVISION_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """revision, 0 for the whole secret."""
+    """revision to remove; 0 removes the whole secret."""
     def __init__(
         self,
         *,
@@ -826,7 +834,7 @@ class SecretTracking(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """revision, 0 where only the label changes."""
+    """revision to track; 0 if only the label changes."""
     label: _builtins.str
     def __init__(
         self,
@@ -846,7 +854,7 @@ Global___SecretTracking: _TypeAlias = SecretTracking  # noqa: Y015
 
 @_typing.final
 class BagEdit(_message.Message):
-    """BagEdit changes a bag of the unit's own, or with is_application of its application, which the leader alone may."""
+    """BagEdit changes the unit's own bag, or with is_application the bag of its application. Only the leader may do the latter."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -880,7 +888,7 @@ class KeyEdit(_message.Message):
     VALUE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     value: _builtins.str
-    """value; not set for a key that is taken away."""
+    """value of the key; not set to remove the key."""
     def __init__(
         self,
         *,
@@ -913,10 +921,10 @@ class FailEventRequest(_message.Message):
     message: _builtins.str
     """message is at most 1,000 characters."""
     is_lost: _builtins.bool
-    """is_lost: the handler was ended from outside, and whether it had come to its end is not known."""
+    """is_lost says that something outside ended the handler, so that it is not known how much of it has run."""
     is_handed_back: _builtins.bool
-    """is_handed_back: the agent was asked to stop, and has ended the handler for that. It counts as nothing, whoever is next
-    makes another attempt, and no event is granted with it.
+    """is_handed_back says that the agent has ended the handler because the agent has to stop. This does not count as a failure:
+    the next agent makes another attempt. The server grants no next event with it.
     """
     def __init__(
         self,
@@ -1016,12 +1024,14 @@ class ReadSecretRequest(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     event_id: _builtins.str
-    """event_id is that of the event or the task that runs."""
+    """event_id is the id of the event or the task that runs."""
     id: _builtins.str
-    """id is 20 characters of 0-9 and a-v; or label, which the unit or its owner has given, says which."""
+    """id (20 characters of 0-9 and a-v), or else label, identifies the secret. The label is one that the unit, or the owner of
+    the secret, has given.
+    """
     label: _builtins.str
     revision: _builtins.int
-    """revision, 0 for the newest one."""
+    """revision to return; 0 means the newest one."""
     def __init__(
         self,
         *,
@@ -1096,7 +1106,7 @@ class AppendTaskLogRequest(_message.Message):
     lease_token: _builtins.int
     task_id: _builtins.str
     number: _builtins.int
-    """number of the first line, from 1 within the task; a line that is already there is left as it is."""
+    """number of the first line, counted from 1 within the task. A line that is already stored stays as it is."""
     @_builtins.property
     def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -1144,11 +1154,11 @@ class SetStatusRequest(_message.Message):
     workload_version: _builtins.str
     @_builtins.property
     def status(self) -> _application_service_pb2.UnitStatus:
-        """What is not set stays."""
+        """Fields that are not set stay as they are."""
 
     @_builtins.property
     def application_status(self) -> _application_service_pb2.UnitStatus:
-        """application_status is the leader's to set: another unit is refused with NOT_LEADER."""
+        """application_status may only be set by the leader; other units are refused with NOT_LEADER."""
 
     def __init__(
         self,
@@ -1225,7 +1235,7 @@ class AppendUnitLogsResponse(_message.Message):
 
     ACCEPTED_FIELD_NUMBER: _builtins.int
     accepted: _builtins.int
-    """accepted lines, repeated ones included. Lines beyond the 10,000th of an attempt are not."""
+    """accepted is the number of accepted lines, repeated ones included. At most 10,000 lines of an attempt are accepted."""
     def __init__(
         self,
         *,

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class UnitServiceStub:
-    """UnitService is for agents, who run the events of units under a lease of WorkService. A unit has one event at a time: an
-    agent is granted it, runs it, and commits it together with all its effects. Effects are exactly once; a handler runs at
-    least once, and only a kill repeats it.
+    """UnitService is for agents, which run the events of units under a lease of WorkService. A unit has at most one event at a
+    time. The server grants the event to an agent; the agent runs the charm's handler and commits the event together with all
+    its effects. Effects take place exactly once. A handler runs at least once; it runs again only if it was killed.
     """
 
     def __init__(self, channel):
@@ -90,74 +90,76 @@ class UnitServiceStub:
 
 
 class UnitServiceServicer:
-    """UnitService is for agents, who run the events of units under a lease of WorkService. A unit has one event at a time: an
-    agent is granted it, runs it, and commits it together with all its effects. Effects are exactly once; a handler runs at
-    least once, and only a kill repeats it.
+    """UnitService is for agents, which run the events of units under a lease of WorkService. A unit has at most one event at a
+    time. The server grants the event to an agent; the agent runs the charm's handler and commits the event together with all
+    its effects. Effects take place exactly once. A handler runs at least once; it runs again only if it was killed.
     """
 
     def WatchUnits(self, request, context):
-        """WatchUnits says what the agent serves, and streams the ids of units that may have something due: all of them at first.
-        One that has nothing due may be named, one that has is never left out. Units that wait for a place are placed.
+        """WatchUnits says what the agent serves. It streams the ids of units that may have something due, beginning with all units
+        of the agent. It never leaves out a unit that has something due, but may name one that has nothing. The server also
+        places units that wait for a machine.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def NextEvent(self, request, context):
-        """NextEvent grants a unit's next event, or says why there is none. An event that runs under the caller's lease already is
-        granted again as the same attempt; one of a lease that is over is LOST, and if it still stands, granted as another
-        attempt. So whoever comes back sends the outcomes that it has kept before it asks.
+        """NextEvent grants a unit's next event, or says why there is none. An event that already runs under the caller's lease is
+        granted again as the same attempt. An attempt under a lease that is over counts as lost; if its event is still due, it is
+        granted as another attempt. So an agent that restarts must send the outcomes that it has kept before it asks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CommitEvent(self, request, context):
-        """CommitEvent ends an event with its effects, all of them or none, and grants the next one. An effect that the unit may not
-        have is refused with COMMIT_REFUSED, and the event has failed then. A repeated call gives the same answer. For an attempt
-        whose lease is over it is accepted from the same engine, as long as nobody else was granted the event.
+        """CommitEvent ends an event with all its effects, and grants the next event. If the unit may not have one of the effects,
+        the call ends with COMMIT_REFUSED, none takes place, and the event has failed. A repeated call gives the same answer. The
+        commit of an attempt whose lease is over is accepted from the same engine, as long as no other agent was granted the
+        event.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FailEvent(self, request, context):
-        """FailEvent says that an attempt has ended without success.
+        """FailEvent reports that an attempt has failed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReadBag(self, request, context):
-        """ReadBag reads the bag of another unit or application, as far as the unit may.
+        """ReadBag returns the bag of another unit or application, if the unit may read it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReadSecret(self, request, context):
-        """ReadSecret reads a revision of a secret that the unit owns or was granted.
+        """ReadSecret returns a revision of a secret that the unit owns or was granted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AppendTaskLog(self, request, context):
-        """AppendTaskLog stores lines that a running task tells; they are kept whatever comes of it.
+        """AppendTaskLog stores progress lines of a running task. They are kept even if the task fails.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SetStatus(self, request, context):
-        """SetStatus takes effect at once, whatever comes of the event.
+        """SetStatus changes the status at once. The status stays even if the event that is running fails.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AppendLogs(self, request, context):
-        """AppendLogs stores log lines of units; a line that is already there is left as it is.
+        """AppendLogs stores log lines of units. A line that is already stored stays as it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -232,9 +234,9 @@ def add_UnitServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class UnitService:
-    """UnitService is for agents, who run the events of units under a lease of WorkService. A unit has one event at a time: an
-    agent is granted it, runs it, and commits it together with all its effects. Effects are exactly once; a handler runs at
-    least once, and only a kill repeats it.
+    """UnitService is for agents, which run the events of units under a lease of WorkService. A unit has at most one event at a
+    time. The server grants the event to an agent; the agent runs the charm's handler and commits the event together with all
+    its effects. Effects take place exactly once. A handler runs at least once; it runs again only if it was killed.
     """
 
     @staticmethod

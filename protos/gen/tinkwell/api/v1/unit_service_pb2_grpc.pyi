@@ -13,45 +13,47 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class UnitServiceStub:
-    """UnitService is for agents, who run the events of units under a lease of WorkService. A unit has one event at a time: an
-    agent is granted it, runs it, and commits it together with all its effects. Effects are exactly once; a handler runs at
-    least once, and only a kill repeats it.
+    """UnitService is for agents, which run the events of units under a lease of WorkService. A unit has at most one event at a
+    time. The server grants the event to an agent; the agent runs the charm's handler and commits the event together with all
+    its effects. Effects take place exactly once. A handler runs at least once; it runs again only if it was killed.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     WatchUnits: _aio.UnaryStreamMultiCallable[_unit_service_pb2.WatchUnitsRequest, _unit_service_pb2.WatchUnitsResponse]
-    """WatchUnits says what the agent serves, and streams the ids of units that may have something due: all of them at first.
-    One that has nothing due may be named, one that has is never left out. Units that wait for a place are placed.
+    """WatchUnits says what the agent serves. It streams the ids of units that may have something due, beginning with all units
+    of the agent. It never leaves out a unit that has something due, but may name one that has nothing. The server also
+    places units that wait for a machine.
     """
     NextEvent: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.NextEventRequest, _unit_service_pb2.NextEventResponse]
-    """NextEvent grants a unit's next event, or says why there is none. An event that runs under the caller's lease already is
-    granted again as the same attempt; one of a lease that is over is LOST, and if it still stands, granted as another
-    attempt. So whoever comes back sends the outcomes that it has kept before it asks.
+    """NextEvent grants a unit's next event, or says why there is none. An event that already runs under the caller's lease is
+    granted again as the same attempt. An attempt under a lease that is over counts as lost; if its event is still due, it is
+    granted as another attempt. So an agent that restarts must send the outcomes that it has kept before it asks.
     """
     CommitEvent: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.CommitEventRequest, _unit_service_pb2.CommitEventResponse]
-    """CommitEvent ends an event with its effects, all of them or none, and grants the next one. An effect that the unit may not
-    have is refused with COMMIT_REFUSED, and the event has failed then. A repeated call gives the same answer. For an attempt
-    whose lease is over it is accepted from the same engine, as long as nobody else was granted the event.
+    """CommitEvent ends an event with all its effects, and grants the next event. If the unit may not have one of the effects,
+    the call ends with COMMIT_REFUSED, none takes place, and the event has failed. A repeated call gives the same answer. The
+    commit of an attempt whose lease is over is accepted from the same engine, as long as no other agent was granted the
+    event.
     """
     FailEvent: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.FailEventRequest, _unit_service_pb2.FailEventResponse]
-    """FailEvent says that an attempt has ended without success."""
+    """FailEvent reports that an attempt has failed."""
     ReadBag: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.ReadBagRequest, _unit_service_pb2.ReadBagResponse]
-    """ReadBag reads the bag of another unit or application, as far as the unit may."""
+    """ReadBag returns the bag of another unit or application, if the unit may read it."""
     ReadSecret: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.ReadSecretRequest, _unit_service_pb2.ReadSecretResponse]
-    """ReadSecret reads a revision of a secret that the unit owns or was granted."""
+    """ReadSecret returns a revision of a secret that the unit owns or was granted."""
     AppendTaskLog: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.AppendTaskLogRequest, _unit_service_pb2.AppendTaskLogResponse]
-    """AppendTaskLog stores lines that a running task tells; they are kept whatever comes of it."""
+    """AppendTaskLog stores progress lines of a running task. They are kept even if the task fails."""
     SetStatus: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.SetStatusRequest, _unit_service_pb2.SetStatusResponse]
-    """SetStatus takes effect at once, whatever comes of the event."""
+    """SetStatus changes the status at once. The status stays even if the event that is running fails."""
     AppendLogs: _aio.UnaryUnaryMultiCallable[_unit_service_pb2.AppendUnitLogsRequest, _unit_service_pb2.AppendUnitLogsResponse]
-    """AppendLogs stores log lines of units; a line that is already there is left as it is."""
+    """AppendLogs stores log lines of units. A line that is already stored stays as it is."""
     FetchCharm: _aio.UnaryStreamMultiCallable[_unit_service_pb2.FetchCharmRequest, _unit_service_pb2.FetchCharmResponse]
     """FetchCharm streams the package of a charm in parts."""
 
 class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
-    """UnitService is for agents, who run the events of units under a lease of WorkService. A unit has one event at a time: an
-    agent is granted it, runs it, and commits it together with all its effects. Effects are exactly once; a handler runs at
-    least once, and only a kill repeats it.
+    """UnitService is for agents, which run the events of units under a lease of WorkService. A unit has at most one event at a
+    time. The server grants the event to an agent; the agent runs the charm's handler and commits the event together with all
+    its effects. Effects take place exactly once. A handler runs at least once; it runs again only if it was killed.
     """
 
     @_abc_1.abstractmethod
@@ -60,8 +62,9 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.WatchUnitsRequest,
         context: _aio.ServicerContext[_unit_service_pb2.WatchUnitsRequest, _abc.AsyncIterator[_unit_service_pb2.WatchUnitsResponse]],
     ) -> _abc.AsyncIterator[_unit_service_pb2.WatchUnitsResponse]:
-        """WatchUnits says what the agent serves, and streams the ids of units that may have something due: all of them at first.
-        One that has nothing due may be named, one that has is never left out. Units that wait for a place are placed.
+        """WatchUnits says what the agent serves. It streams the ids of units that may have something due, beginning with all units
+        of the agent. It never leaves out a unit that has something due, but may name one that has nothing. The server also
+        places units that wait for a machine.
         """
 
     @_abc_1.abstractmethod
@@ -70,9 +73,9 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.NextEventRequest,
         context: _aio.ServicerContext[_unit_service_pb2.NextEventRequest, _abc.Awaitable[_unit_service_pb2.NextEventResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.NextEventResponse]:
-        """NextEvent grants a unit's next event, or says why there is none. An event that runs under the caller's lease already is
-        granted again as the same attempt; one of a lease that is over is LOST, and if it still stands, granted as another
-        attempt. So whoever comes back sends the outcomes that it has kept before it asks.
+        """NextEvent grants a unit's next event, or says why there is none. An event that already runs under the caller's lease is
+        granted again as the same attempt. An attempt under a lease that is over counts as lost; if its event is still due, it is
+        granted as another attempt. So an agent that restarts must send the outcomes that it has kept before it asks.
         """
 
     @_abc_1.abstractmethod
@@ -81,9 +84,10 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.CommitEventRequest,
         context: _aio.ServicerContext[_unit_service_pb2.CommitEventRequest, _abc.Awaitable[_unit_service_pb2.CommitEventResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.CommitEventResponse]:
-        """CommitEvent ends an event with its effects, all of them or none, and grants the next one. An effect that the unit may not
-        have is refused with COMMIT_REFUSED, and the event has failed then. A repeated call gives the same answer. For an attempt
-        whose lease is over it is accepted from the same engine, as long as nobody else was granted the event.
+        """CommitEvent ends an event with all its effects, and grants the next event. If the unit may not have one of the effects,
+        the call ends with COMMIT_REFUSED, none takes place, and the event has failed. A repeated call gives the same answer. The
+        commit of an attempt whose lease is over is accepted from the same engine, as long as no other agent was granted the
+        event.
         """
 
     @_abc_1.abstractmethod
@@ -92,7 +96,7 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.FailEventRequest,
         context: _aio.ServicerContext[_unit_service_pb2.FailEventRequest, _abc.Awaitable[_unit_service_pb2.FailEventResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.FailEventResponse]:
-        """FailEvent says that an attempt has ended without success."""
+        """FailEvent reports that an attempt has failed."""
 
     @_abc_1.abstractmethod
     def ReadBag(
@@ -100,7 +104,7 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.ReadBagRequest,
         context: _aio.ServicerContext[_unit_service_pb2.ReadBagRequest, _abc.Awaitable[_unit_service_pb2.ReadBagResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.ReadBagResponse]:
-        """ReadBag reads the bag of another unit or application, as far as the unit may."""
+        """ReadBag returns the bag of another unit or application, if the unit may read it."""
 
     @_abc_1.abstractmethod
     def ReadSecret(
@@ -108,7 +112,7 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.ReadSecretRequest,
         context: _aio.ServicerContext[_unit_service_pb2.ReadSecretRequest, _abc.Awaitable[_unit_service_pb2.ReadSecretResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.ReadSecretResponse]:
-        """ReadSecret reads a revision of a secret that the unit owns or was granted."""
+        """ReadSecret returns a revision of a secret that the unit owns or was granted."""
 
     @_abc_1.abstractmethod
     def AppendTaskLog(
@@ -116,7 +120,7 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.AppendTaskLogRequest,
         context: _aio.ServicerContext[_unit_service_pb2.AppendTaskLogRequest, _abc.Awaitable[_unit_service_pb2.AppendTaskLogResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.AppendTaskLogResponse]:
-        """AppendTaskLog stores lines that a running task tells; they are kept whatever comes of it."""
+        """AppendTaskLog stores progress lines of a running task. They are kept even if the task fails."""
 
     @_abc_1.abstractmethod
     def SetStatus(
@@ -124,7 +128,7 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.SetStatusRequest,
         context: _aio.ServicerContext[_unit_service_pb2.SetStatusRequest, _abc.Awaitable[_unit_service_pb2.SetStatusResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.SetStatusResponse]:
-        """SetStatus takes effect at once, whatever comes of the event."""
+        """SetStatus changes the status at once. The status stays even if the event that is running fails."""
 
     @_abc_1.abstractmethod
     def AppendLogs(
@@ -132,7 +136,7 @@ class UnitServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _unit_service_pb2.AppendUnitLogsRequest,
         context: _aio.ServicerContext[_unit_service_pb2.AppendUnitLogsRequest, _abc.Awaitable[_unit_service_pb2.AppendUnitLogsResponse]],
     ) -> _abc.Awaitable[_unit_service_pb2.AppendUnitLogsResponse]:
-        """AppendLogs stores log lines of units; a line that is already there is left as it is."""
+        """AppendLogs stores log lines of units. A line that is already stored stays as it is."""
 
     @_abc_1.abstractmethod
     def FetchCharm(

@@ -25,9 +25,11 @@ class AcquireRequest(_message.Message):
     OWNER_FIELD_NUMBER: _builtins.int
     ENGINE_FIELD_NUMBER: _builtins.int
     owner: _builtins.str
-    """owner names who works: one that comes back under its name follows its former self."""
+    """owner is the caller's name. An owner keeps its name over restarts, so that it gets its work back."""
     engine: _builtins.str
-    """engine names where its runs are. Who has the same one finds and watches them, whoever started them."""
+    """engine is the name of the container engine on which the owner starts its runs. Owners with the same engine find each
+    other's runs there.
+    """
     def __init__(
         self,
         *,
@@ -51,16 +53,16 @@ class AcquireResponse(_message.Message):
     WORKFLOW_IDS_FIELD_NUMBER: _builtins.int
     OPERATION_IDS_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
-    """lease_token goes along with reports. It is greater than any before."""
+    """lease_token identifies the lease in reports. It is greater than any token before."""
     lease_seconds: _builtins.float
     """lease_seconds from now the lease is over, unless it is renewed."""
     @_builtins.property
     def workflow_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """workflow_ids of what is held under it already; at most 10,000."""
+        """workflow_ids are the workflows that the lease holds from the beginning; at most 10,000."""
 
     @_builtins.property
     def operation_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """operation_ids of the operations on releases that are held under it already; at most 10,000."""
+        """operation_ids are the operations on releases that the lease holds from the beginning; at most 10,000."""
 
     def __init__(
         self,
@@ -108,15 +110,13 @@ class RenewResponse(_message.Message):
     """lease_seconds from now the lease is over, unless it is renewed again."""
     @_builtins.property
     def lost_workflow_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """lost_workflow_ids, at most 100, are of workflows of which something is held under a lease that is over. Whoever
-        hears of them calls ExpireWorkflow for each.
+        """lost_workflow_ids are at most 100 workflows that hold something under a lease that is over. The caller should call
+        ExpireWorkflow for each.
         """
 
     @_builtins.property
     def lost_operation_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """lost_operation_ids, at most 100, are of operations that are held under a lease that is over. Whoever hears of them may
-        acquire them.
-        """
+        """lost_operation_ids are at most 100 operations that are held under a lease that is over. The caller may acquire them."""
 
     def __init__(
         self,
@@ -142,8 +142,8 @@ class ReleaseRequest(_message.Message):
     WORKER_ID_FIELD_NUMBER: _builtins.int
     lease_token: _builtins.int
     workflow_id: _builtins.str
-    """workflow_id and worker_id say which machine of which workflow; without worker_id it is every machine of the workflow
-    that is held under the lease, without both the lease itself.
+    """workflow_id and worker_id name a machine of a workflow. Without worker_id the call releases every machine of the workflow
+    that the lease holds; without both it ends the lease itself.
     """
     worker_id: _builtins.str
     def __init__(

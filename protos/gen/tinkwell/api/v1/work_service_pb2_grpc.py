@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class WorkServiceStub:
-    """WorkService keeps leases: the sessions of those who run actions. Work is held under an owner's lease; when that is over,
-    because its owner died or was taken for dead, others may take the work over, and the former owner's reports are refused.
+    """WorkService stores leases. An owner, such as a provisioner, runs actions and operations under its lease. When the lease is
+    over, because the owner died or did not renew it in time, other owners may take the work over, and the server refuses the
+    former owner's reports.
     """
 
     def __init__(self, channel):
@@ -54,30 +55,32 @@ class WorkServiceStub:
 
 
 class WorkServiceServicer:
-    """WorkService keeps leases: the sessions of those who run actions. Work is held under an owner's lease; when that is over,
-    because its owner died or was taken for dead, others may take the work over, and the former owner's reports are refused.
+    """WorkService stores leases. An owner, such as a provisioner, runs actions and operations under its lease. When the lease is
+    over, because the owner died or did not renew it in time, other owners may take the work over, and the server refuses the
+    former owner's reports.
     """
 
     def Acquire(self, request, context):
-        """Acquire begins a lease. A former lease of the same owner is over, alive or not; with the same engine, what was held
-        under it is held under the new one.
+        """Acquire begins a lease and ends any former lease of the same owner. If the engine is the same, the new lease holds what
+        the former one held.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Renew(self, request, context):
-        """Renew extends a lease; to be called every third of lease_seconds. One that has expired, and that no other of its owner
-        has followed, lives on, but what was taken away meanwhile stays away. Fails with LEASE_LOST for any other.
+        """Renew extends a lease; call it three times in lease_seconds. It also extends an expired lease whose owner has acquired
+        no other one since, but work that others have taken over meanwhile stays with them. Otherwise it fails with LEASE_LOST.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Release(self, request, context):
-        """Release says that nothing of a workflow runs on a machine any more, after the end of an action that was not its owner's
-        own report, or after a hook: the machine is free for others. Without a workflow it ends the lease, and what is
-        held under it is lost. What is held under another lease, or runs by the server's account, stays as it is.
+        """Release says that nothing of a workflow runs on a machine any more. If the workflow has ended, the machine is then free
+        for other workflows. An owner calls it after an action that ended without the owner's own report, and after a hook.
+        Without a workflow it ends the lease, and the work that the lease holds is lost. Machines that are held under another
+        lease, or by an action that is RUNNING, stay held.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,8 +113,9 @@ def add_WorkServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WorkService:
-    """WorkService keeps leases: the sessions of those who run actions. Work is held under an owner's lease; when that is over,
-    because its owner died or was taken for dead, others may take the work over, and the former owner's reports are refused.
+    """WorkService stores leases. An owner, such as a provisioner, runs actions and operations under its lease. When the lease is
+    over, because the owner died or did not renew it in time, other owners may take the work over, and the server refuses the
+    former owner's reports.
     """
 
     @staticmethod

@@ -97,12 +97,12 @@ class Workflow(_message.Message):
     """data is the rendered template, frozen at creation; left out of lists."""
     total_actions: _builtins.int
     completed_actions: _builtins.int
-    """completed_actions have succeeded."""
+    """completed_actions is how many actions have succeeded."""
     global_timeout_seconds: _builtins.int
     cause: _builtins.str
-    """cause is a JSON object as text: why a workflow failed, timed out or was cancelled."""
+    """cause says why a workflow failed, timed out or was cancelled: a JSON object as text."""
     on_timeout: _builtins.str
-    """on_timeout and on_failure name the templates of the workflows that are to recover this one; empty for none."""
+    """on_timeout and on_failure are the names of the templates for a workflow that recovers this one; empty for none."""
     on_failure: _builtins.str
     recovers: _builtins.str
     """recovers is the id of the workflow that this one recovers; empty for none."""
@@ -146,7 +146,7 @@ Global___Workflow: _TypeAlias = Workflow  # noqa: Y015
 
 @_typing.final
 class WorkflowAction(_message.Message):
-    """WorkflowAction is one step, with everything needed to run it."""
+    """WorkflowAction is one action of a workflow, with everything needed to run it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -185,27 +185,27 @@ class WorkflowAction(_message.Message):
     name: _builtins.str
     image: _builtins.str
     timeout_seconds: _builtins.int
-    """timeout_seconds; 0 means none of its own."""
+    """timeout_seconds of each attempt; 0 means that only the workflow's timeout limits it."""
     worker_id: _builtins.str
     """worker_id is the id of the machine that runs it."""
     pid: _builtins.str
     state: Global___State.ValueType
     attempt: _builtins.int
-    """attempt counts the starts, 0 before the first."""
+    """attempt is the number of the latest attempt, from 1; 0 before the first one."""
     version: _builtins.int
     message: _builtins.str
     exit_code: _builtins.int
-    """exit_code of the last attempt that ended, where there is one."""
+    """exit_code of the last attempt that ended; not set if no attempt has ended with one."""
     remaining_seconds: _builtins.float
-    """remaining_seconds until the deadline of a running action, negative when past; not set when it has none."""
+    """remaining_seconds until the deadline of a running action; negative after the deadline, not set if there is none."""
     retries: _builtins.int
-    """retries is how often an attempt that ends without success is repeated."""
+    """retries is how many further attempts follow an attempt that fails."""
     retry_delay_seconds: _builtins.int
-    """retry_delay_seconds pass before the second attempt; they double with each further one, up to an hour."""
+    """retry_delay_seconds is the delay before the second attempt. It doubles before each further attempt, up to an hour."""
     reboots: _builtins.bool
-    """reboots: the action has succeeded when its machine has rebooted since the attempt began."""
+    """reboots says that the action reboots its machine: it succeeds once the machine has rebooted since the attempt began."""
     wait_seconds: _builtins.float
-    """wait_seconds until then; not set when nothing is to be waited for."""
+    """wait_seconds is the time until retry_at; not set if there is nothing to wait for."""
     @_builtins.property
     def command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -224,7 +224,7 @@ class WorkflowAction(_message.Message):
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def retry_at(self) -> _timestamp_pb2.Timestamp:
-        """retry_at is when a PENDING action's next attempt is due; not set for the first one."""
+        """retry_at is when the next attempt of a PENDING action is due; not set before the first attempt."""
 
     def __init__(
         self,
@@ -285,13 +285,15 @@ class CreateWorkflowRequest(_message.Message):
     HARDWARE_FIELD_NUMBER: _builtins.int
     WITH_UNITS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is optional; with it a repeated call is recognised and changes nothing."""
+    """id is optional; with it the server recognises a repeated call, which changes nothing."""
     template: _builtins.str
-    """template is a template's id or name."""
+    """template is the id or the name of a template."""
     hardware: _builtins.str
     """hardware is the device map, a JSON object as text, such as {"device_1": "52:54:00:10:00:03"}."""
     with_units: _builtins.bool
-    """with_units has the workflow run on machines that units are on. It is refused with MACHINE_HAS_UNITS otherwise."""
+    """with_units allows the workflow to run on machines that have units. Without it such a workflow is refused with
+    MACHINE_HAS_UNITS.
+    """
     def __init__(
         self,
         *,
@@ -356,7 +358,7 @@ class ListWorkflowsRequest(_message.Message):
     STATES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[Global___State.ValueType]:
-        """states filters; empty means all."""
+        """states to list; empty means all."""
 
     def __init__(
         self,
@@ -388,7 +390,7 @@ Global___ListUnfinishedWorkflowsRequest: _TypeAlias = ListUnfinishedWorkflowsReq
 
 @_typing.final
 class ListUnfinishedWorkflowsResponse(_message.Message):
-    """ListUnfinishedWorkflowsResponse names some, which are younger than those of the messages before."""
+    """ListUnfinishedWorkflowsResponse is a part of the list. Its workflows are younger than those of the messages before it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -396,7 +398,7 @@ class ListUnfinishedWorkflowsResponse(_message.Message):
     PENDING_IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def running_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """running_ids, and pending_ids of those that have not started, both oldest first."""
+        """running_ids are workflows that have started, pending_ids those that have not; both are ordered oldest first."""
 
     @_builtins.property
     def pending_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
@@ -480,7 +482,7 @@ class CancelWorkflowResponse(_message.Message):
 
     REVISION_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """revision of the change; 0 when the workflow was cancelled before."""
+    """revision of the change; 0 if the workflow was already cancelled."""
     def __init__(
         self,
         *,
@@ -502,7 +504,7 @@ class ExpireWorkflowRequest(_message.Message):
     DEADLINES_ONLY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     deadlines_only: _builtins.bool
-    """deadlines_only leaves what is lost as it is: who has its run at hand may still take it over."""
+    """deadlines_only leaves lost attempts as they are, so that an owner with the same engine may still take them over."""
     def __init__(
         self,
         *,
@@ -524,9 +526,9 @@ class ExpireWorkflowResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     REMAINING_SECONDS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """revision of the change; 0 when there was nothing to end."""
+    """revision of the change; 0 if nothing changed."""
     remaining_seconds: _builtins.float
-    """remaining_seconds until a further call would change something; not set where the passing of time alone will not."""
+    """remaining_seconds until a later call can change something; not set if the passing of time alone will change nothing."""
     def __init__(
         self,
         *,
@@ -550,8 +552,8 @@ class PruneWorkflowsRequest(_message.Message):
     OLDER_THAN_SECONDS_FIELD_NUMBER: _builtins.int
     APPLY_FIELD_NUMBER: _builtins.int
     older_than_seconds: _builtins.float
-    """older_than_seconds have passed since the end of what is deleted, by the database's clock; without it, the server's
-    workflow_retention_seconds.
+    """older_than_seconds is how long ago, by the database's clock, something must have ended to be removed. If it is not set,
+    the server's workflow_retention_seconds holds.
     """
     apply: _builtins.bool
     def __init__(
@@ -572,7 +574,7 @@ Global___PruneWorkflowsRequest: _TypeAlias = PruneWorkflowsRequest  # noqa: Y015
 
 @_typing.final
 class PruneWorkflowsResponse(_message.Message):
-    """PruneWorkflowsResponse counts what is gone, or would be, since the message before."""
+    """PruneWorkflowsResponse counts what the call has removed, or would remove, since the message before."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -688,7 +690,7 @@ class GetWorkflowContextRequest(_message.Message):
     WITH_ACTIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     with_actions: _builtins.bool
-    """with_actions asks for the actions of the same moment."""
+    """with_actions asks for the actions too, as of the same moment."""
     def __init__(
         self,
         *,
@@ -744,7 +746,7 @@ class WorkflowContext(_message.Message):
     ACTIONS_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     current_worker: _builtins.str
-    """current_* describe the action that runs or ran last; empty before the first."""
+    """current_* describe the action that runs, or else the one that ran last; empty before the first action."""
     current_task: _builtins.str
     current_action: _builtins.str
     current_action_index: _builtins.int
@@ -753,19 +755,19 @@ class WorkflowContext(_message.Message):
     workflow_state: Global___State.ValueType
     completed_actions: _builtins.int
     waits_for_workflow: _builtins.str
-    """waits_for_workflow runs on waits_for_worker, a machine of this workflow, which can start only when that has ended;
-    empty when no machine keeps it waiting.
+    """waits_for_workflow is another workflow that runs on waits_for_worker, a machine of this workflow. This workflow can start
+    only after that one has ended. Both are empty if this workflow waits for no machine.
     """
     waits_for_worker: _builtins.str
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def holds(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineHold]:
-        """holds are the machines that the workflow holds, also after its end; filled in by GetWorkflowContext alone."""
+        """holds are the machines that the workflow holds, also after its end. Only GetWorkflowContext fills it in."""
 
     @_builtins.property
     def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___WorkflowAction]:
-        """actions in order, where they were asked for."""
+        """actions in order; only set if the request asks for them."""
 
     def __init__(
         self,
@@ -795,8 +797,8 @@ Global___WorkflowContext: _TypeAlias = WorkflowContext  # noqa: Y015
 
 @_typing.final
 class MachineHold(_message.Message):
-    """MachineHold is a machine that belongs to a workflow: while it runs, and after that until whoever started something there
-    has released it.
+    """MachineHold is a machine that a workflow holds: while the workflow runs, and after that until the owner that started
+    something on the machine has released it.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -807,11 +809,11 @@ class MachineHold(_message.Message):
     IS_LIVE_FIELD_NUMBER: _builtins.int
     worker_id: _builtins.str
     action_id: _builtins.str
-    """action_id is the action whose run may still be there; empty when nothing is."""
+    """action_id is the action that may still run on the machine; empty if none does."""
     lease_token: _builtins.int
-    """lease_token under which it is held; 0 for none, or one that is not known any more."""
+    """lease_token of the lease that holds the machine; 0 if there is none, or if the server has forgotten it."""
     is_live: _builtins.bool
-    """is_live says that the lease is not over."""
+    """is_live says whether that lease is alive."""
     def __init__(
         self,
         *,
@@ -904,7 +906,7 @@ class ReportActionStatusRequest(_message.Message):
     LEASE_TOKEN_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     action_id: _builtins.str
-    """action_id, or task_name and action_name, say which action."""
+    """action_id, or task_name and action_name together, identify the action."""
     task_name: _builtins.str
     action_name: _builtins.str
     worker_id: _builtins.str
@@ -912,14 +914,14 @@ class ReportActionStatusRequest(_message.Message):
     state: Global___State.ValueType
     """state is RUNNING, SUCCEEDED, FAILED or TIMEOUT."""
     attempt: _builtins.int
-    """attempt is the attempt reported about; 0 means the current one (for RUNNING: the next one)."""
+    """attempt is the number of the reported attempt; 0 means the current one (for RUNNING: the next one)."""
     seconds: _builtins.float
     """seconds that the attempt took."""
     message: _builtins.str
     """message is at most 1,000 characters."""
     exit_code: _builtins.int
     lease_token: _builtins.int
-    """lease_token of the reporter, as WorkService.Acquire gave it; 0 for one without a lease."""
+    """lease_token of the reporter, from WorkService.Acquire; 0 for a reporter without a lease."""
     def __init__(
         self,
         *,
@@ -955,15 +957,15 @@ class ReportActionStatusResponse(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     DATA_VERSION_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """revision of the change; 0 when the report was a repetition."""
+    """revision of the change; 0 if the report was a repetition."""
     attempt: _builtins.int
-    """attempt that the report counted for."""
+    """attempt is the number of the attempt that the server took the report for."""
     remaining_seconds: _builtins.float
-    """remaining_seconds until the action's deadline; not set when it has none."""
+    """remaining_seconds until the action's deadline; not set if it has none."""
     state: Global___State.ValueType
-    """state of the action after the report. PENDING after a failure means that it will be repeated."""
+    """state of the action after the report. PENDING after a failure means that another attempt follows."""
     data_version: _builtins.int
-    """data_version is the latest version of the document that the workflow's workers share; 0 while there is none."""
+    """data_version is the latest version of the document that the workflow's workers share; 0 if there is none yet."""
     def __init__(
         self,
         *,
@@ -990,7 +992,7 @@ class ReportActionStatusesRequest(_message.Message):
     REPORTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportActionStatusRequest]:
-        """reports, at most 100; their order says nothing."""
+        """reports are at most 100. Only the order of reports about the same workflow matters."""
 
     def __init__(
         self,
@@ -1012,7 +1014,7 @@ class ReportActionStatusesResponse(_message.Message):
     OUTCOMES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportOutcome]:
-        """outcomes, one for each report, in the same order."""
+        """outcomes has one element for each report, in the same order."""
 
     def __init__(
         self,
@@ -1037,7 +1039,7 @@ class ReportOutcome(_message.Message):
     def reported(self) -> Global___ReportActionStatusResponse: ...
     @_builtins.property
     def error(self) -> _any_pb2.Any:
-        """error is a google.rpc.Status: what a call with this report alone ends with."""
+        """error is a google.rpc.Status, the same with which ReportActionStatus would end."""
 
     def __init__(
         self,
@@ -1063,7 +1065,7 @@ class GetWorkflowDataRequest(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     version: _builtins.int
-    """version wanted; 0 means the latest."""
+    """version to return; 0 means the latest."""
     def __init__(
         self,
         *,
@@ -1085,7 +1087,7 @@ class GetWorkflowDataResponse(_message.Message):
     DATA_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     data: _builtins.bytes
-    """data is JSON text; empty when there is none."""
+    """data is JSON text; empty if there is none."""
     version: _builtins.int
     def __init__(
         self,
@@ -1169,8 +1171,8 @@ class LogLine(_message.Message):
     """task_name and action_name are filled in by the server."""
     action_name: _builtins.str
     is_open: _builtins.bool
-    """is_open says that the line is not complete, as that of a progress which is written over: it comes again, by the same
-    number, and stands in place of this one.
+    """is_open says that the line is not complete, such as a progress bar that is written over. The line comes again with the
+    same number and replaces this one.
     """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -1224,7 +1226,7 @@ class AppendLogsResponse(_message.Message):
 
     ACCEPTED_FIELD_NUMBER: _builtins.int
     accepted: _builtins.int
-    """accepted lines, repeated ones included."""
+    """accepted is the number of accepted lines, repeated ones included."""
     def __init__(
         self,
         *,
@@ -1246,7 +1248,7 @@ class WatchLogsRequest(_message.Message):
     FOLLOW_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     follow: _builtins.bool
-    """follow goes on until the workflow is finished."""
+    """follow keeps the stream open until the workflow is finished."""
     def __init__(
         self,
         *,

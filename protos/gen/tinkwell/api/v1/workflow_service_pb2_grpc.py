@@ -27,7 +27,8 @@ if _version_not_supported:
 
 
 class WorkflowServiceStub:
-    """WorkflowService keeps workflows: templates rendered for devices, frozen into ordered actions.
+    """WorkflowService stores workflows. A workflow is a template that was rendered for devices when the workflow was created; its
+    actions, which run in order, do not change after that.
     """
 
     def __init__(self, channel):
@@ -149,7 +150,8 @@ class WorkflowServiceStub:
 
 
 class WorkflowServiceServicer:
-    """WorkflowService keeps workflows: templates rendered for devices, frozen into ordered actions.
+    """WorkflowService stores workflows. A workflow is a template that was rendered for devices when the workflow was created; its
+    actions, which run in order, do not change after that.
     """
 
     def CreateWorkflow(self, request, context):
@@ -172,69 +174,70 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListUnfinishedWorkflows(self, request, context):
-        """ListUnfinishedWorkflows streams no more than the ids of the workflows that are not finished, thousands in a message: for
-        those who carry workflows out, and make sure from time to time that they have missed none.
+        """ListUnfinishedWorkflows streams only the ids of the workflows that are not finished, thousands in a message. Provisioners
+        call it from time to time to make sure that they have missed no workflow.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteWorkflow(self, request, context):
-        """DeleteWorkflow cancels a workflow that is not finished, then deletes it.
+        """DeleteWorkflow deletes a workflow. It cancels a workflow that is not finished first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelWorkflow(self, request, context):
-        """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing.
+        """CancelWorkflow ends an unfinished workflow and stops its running actions. It changes nothing about a cancelled workflow.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExpireWorkflow(self, request, context):
-        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then; and an attempt
-        that is lost, because the lease under which it runs is over. Anybody may call it at any time, for the server judges by
-        its own clock; it changes nothing before that.
+        """ExpireWorkflow ends what is overdue in a workflow. If the workflow's deadline, or that of its running action, is past, it
+        ends the workflow, or only the action's attempt if the action has retries left. It also ends an attempt that is lost,
+        because the lease under which it runs is over. Anybody may call it at any time: the server decides by its own clock, and
+        changes nothing if nothing is overdue.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PruneWorkflows(self, request, context):
-        """PruneWorkflows deletes for good what was finished or deleted long ago: workflows with all that belongs to them, and then
-        machines and templates that were deleted and that nothing refers to. It goes by small pieces, and streams how many
-        of each are gone; ended in between, it has done a part. Without apply it changes nothing, and says what would be gone.
+        """PruneWorkflows removes what was finished or deleted long ago: workflows with everything that belongs to them, then deleted
+        machines and templates that nothing refers to. It works in small transactions and streams how many of each kind it has
+        removed; a call that is cancelled has removed a part. Without apply it removes nothing and counts what it would remove.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ShowWorkflowEvents(self, request, context):
-        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
-        until that is pruned.
+        """ShowWorkflowEvents streams the reports about a workflow's actions, in order. It also works for a deleted workflow until
+        that is pruned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWorkflowContext(self, request, context):
-        """GetWorkflowContext says how far a workflow is.
+        """GetWorkflowContext returns how far a workflow is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWorkflowContextList(self, request, context):
-        """GetWorkflowContextList says how far every workflow of a worker is.
+        """GetWorkflowContextList returns how far every workflow of a worker is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWorkflowContexts(self, request, context):
-        """GetWorkflowContexts streams the workflows whose next action is this worker's, and ends.
+        """GetWorkflowContexts streams the workflows whose next action belongs to this worker, and ends.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -247,17 +250,18 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReportActionStatus(self, request, context):
-        """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
-        was started under a lease is ended under it: see WorkService.
+        """ReportActionStatus changes the state of an action. A repeated report changes nothing, and a late report never changes a
+        final state. An attempt that was started under a lease must be ended under the same lease: see WorkService.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportActionStatuses(self, request, context):
-        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does,
-        those about one workflow in their order, so that the start of an action may come along with the success before it;
-        one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
+        """ReportActionStatuses takes several reports at once. The server decides on each report as ReportActionStatus does, and
+        answers each one separately. It takes the reports about one workflow in their order, so an action's success and the start
+        of the next action may come together. A report that takes longer than the rest, or has to wait for other transactions,
+        ends with UNAVAILABLE: repeat it in a call of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -289,14 +293,14 @@ class WorkflowServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AppendLogs(self, request_iterator, context):
-        """AppendLogs stores output lines of actions; a line that is already there is left as it is.
+        """AppendLogs stores output lines of actions. A line that is already stored stays as it is, unless it was open.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchLogs(self, request, context):
-        """WatchLogs streams a workflow's output in order, and with follow goes on until the workflow is finished.
+        """WatchLogs streams a workflow's output in order. With follow it goes on until the workflow is finished.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -431,7 +435,8 @@ def add_WorkflowServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WorkflowService:
-    """WorkflowService keeps workflows: templates rendered for devices, frozen into ordered actions.
+    """WorkflowService stores workflows. A workflow is a template that was rendered for devices when the workflow was created; its
+    actions, which run in order, do not change after that.
     """
 
     @staticmethod

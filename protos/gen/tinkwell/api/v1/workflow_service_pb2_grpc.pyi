@@ -14,7 +14,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class WorkflowServiceStub:
-    """WorkflowService keeps workflows: templates rendered for devices, frozen into ordered actions."""
+    """WorkflowService stores workflows. A workflow is a template that was rendered for devices when the workflow was created; its
+    actions, which run in order, do not change after that.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.CreateWorkflowRequest, _workflow_service_pb2.CreateWorkflowResponse]
@@ -22,42 +24,44 @@ class WorkflowServiceStub:
     ListWorkflows: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ListWorkflowsRequest, _workflow_service_pb2.Workflow]
     """ListWorkflows streams workflows without their data, oldest first."""
     ListUnfinishedWorkflows: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ListUnfinishedWorkflowsRequest, _workflow_service_pb2.ListUnfinishedWorkflowsResponse]
-    """ListUnfinishedWorkflows streams no more than the ids of the workflows that are not finished, thousands in a message: for
-    those who carry workflows out, and make sure from time to time that they have missed none.
+    """ListUnfinishedWorkflows streams only the ids of the workflows that are not finished, thousands in a message. Provisioners
+    call it from time to time to make sure that they have missed no workflow.
     """
     DeleteWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.DeleteWorkflowRequest, _workflow_service_pb2.DeleteWorkflowResponse]
-    """DeleteWorkflow cancels a workflow that is not finished, then deletes it."""
+    """DeleteWorkflow deletes a workflow. It cancels a workflow that is not finished first."""
     CancelWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.CancelWorkflowRequest, _workflow_service_pb2.CancelWorkflowResponse]
-    """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing."""
+    """CancelWorkflow ends an unfinished workflow and stops its running actions. It changes nothing about a cancelled workflow."""
     ExpireWorkflow: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ExpireWorkflowRequest, _workflow_service_pb2.ExpireWorkflowResponse]
-    """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then; and an attempt
-    that is lost, because the lease under which it runs is over. Anybody may call it at any time, for the server judges by
-    its own clock; it changes nothing before that.
+    """ExpireWorkflow ends what is overdue in a workflow. If the workflow's deadline, or that of its running action, is past, it
+    ends the workflow, or only the action's attempt if the action has retries left. It also ends an attempt that is lost,
+    because the lease under which it runs is over. Anybody may call it at any time: the server decides by its own clock, and
+    changes nothing if nothing is overdue.
     """
     PruneWorkflows: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.PruneWorkflowsRequest, _workflow_service_pb2.PruneWorkflowsResponse]
-    """PruneWorkflows deletes for good what was finished or deleted long ago: workflows with all that belongs to them, and then
-    machines and templates that were deleted and that nothing refers to. It goes by small pieces, and streams how many
-    of each are gone; ended in between, it has done a part. Without apply it changes nothing, and says what would be gone.
+    """PruneWorkflows removes what was finished or deleted long ago: workflows with everything that belongs to them, then deleted
+    machines and templates that nothing refers to. It works in small transactions and streams how many of each kind it has
+    removed; a call that is cancelled has removed a part. Without apply it removes nothing and counts what it would remove.
     """
     ShowWorkflowEvents: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.ShowWorkflowEventsRequest, _workflow_service_pb2.WorkflowActionStatus]
-    """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
-    until that is pruned.
+    """ShowWorkflowEvents streams the reports about a workflow's actions, in order. It also works for a deleted workflow until
+    that is pruned.
     """
     GetWorkflowContext: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowContextRequest, _workflow_service_pb2.WorkflowContext]
-    """GetWorkflowContext says how far a workflow is."""
+    """GetWorkflowContext returns how far a workflow is."""
     GetWorkflowContextList: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.WorkflowContextRequest, _workflow_service_pb2.WorkflowContextList]
-    """GetWorkflowContextList says how far every workflow of a worker is."""
+    """GetWorkflowContextList returns how far every workflow of a worker is."""
     GetWorkflowContexts: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.WorkflowContextRequest, _workflow_service_pb2.WorkflowContext]
-    """GetWorkflowContexts streams the workflows whose next action is this worker's, and ends."""
+    """GetWorkflowContexts streams the workflows whose next action belongs to this worker, and ends."""
     GetWorkflowActions: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowActionsRequest, _workflow_service_pb2.WorkflowActionList]
     ReportActionStatus: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ReportActionStatusRequest, _workflow_service_pb2.ReportActionStatusResponse]
-    """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
-    was started under a lease is ended under it: see WorkService.
+    """ReportActionStatus changes the state of an action. A repeated report changes nothing, and a late report never changes a
+    final state. An attempt that was started under a lease must be ended under the same lease: see WorkService.
     """
     ReportActionStatuses: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.ReportActionStatusesRequest, _workflow_service_pb2.ReportActionStatusesResponse]
-    """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does,
-    those about one workflow in their order, so that the start of an action may come along with the success before it;
-    one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
+    """ReportActionStatuses takes several reports at once. The server decides on each report as ReportActionStatus does, and
+    answers each one separately. It takes the reports about one workflow in their order, so an action's success and the start
+    of the next action may come together. A report that takes longer than the rest, or has to wait for other transactions,
+    ends with UNAVAILABLE: repeat it in a call of its own.
     """
     GetWorkflowData: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
     GetWorkflowMetadata: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.GetWorkflowDataRequest, _workflow_service_pb2.GetWorkflowDataResponse]
@@ -65,14 +69,16 @@ class WorkflowServiceStub:
     UpdateWorkflowData: _aio.UnaryUnaryMultiCallable[_workflow_service_pb2.UpdateWorkflowDataRequest, _workflow_service_pb2.UpdateWorkflowDataResponse]
     """UpdateWorkflowData stores a new version of the JSON document that a workflow's workers share."""
     AppendLogs: _aio.StreamUnaryMultiCallable[_workflow_service_pb2.AppendLogsRequest, _workflow_service_pb2.AppendLogsResponse]
-    """AppendLogs stores output lines of actions; a line that is already there is left as it is."""
+    """AppendLogs stores output lines of actions. A line that is already stored stays as it is, unless it was open."""
     WatchLogs: _aio.UnaryStreamMultiCallable[_workflow_service_pb2.WatchLogsRequest, _workflow_service_pb2.WatchLogsResponse]
-    """WatchLogs streams a workflow's output in order, and with follow goes on until the workflow is finished."""
+    """WatchLogs streams a workflow's output in order. With follow it goes on until the workflow is finished."""
     Watch: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchRequest, _event_service_pb2.WatchResponse]
     """Watch streams the events of workflows and their actions."""
 
 class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
-    """WorkflowService keeps workflows: templates rendered for devices, frozen into ordered actions."""
+    """WorkflowService stores workflows. A workflow is a template that was rendered for devices when the workflow was created; its
+    actions, which run in order, do not change after that.
+    """
 
     @_abc_1.abstractmethod
     def CreateWorkflow(
@@ -102,8 +108,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ListUnfinishedWorkflowsRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ListUnfinishedWorkflowsRequest, _abc.AsyncIterator[_workflow_service_pb2.ListUnfinishedWorkflowsResponse]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.ListUnfinishedWorkflowsResponse]:
-        """ListUnfinishedWorkflows streams no more than the ids of the workflows that are not finished, thousands in a message: for
-        those who carry workflows out, and make sure from time to time that they have missed none.
+        """ListUnfinishedWorkflows streams only the ids of the workflows that are not finished, thousands in a message. Provisioners
+        call it from time to time to make sure that they have missed no workflow.
         """
 
     @_abc_1.abstractmethod
@@ -112,7 +118,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.DeleteWorkflowRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.DeleteWorkflowRequest, _abc.Awaitable[_workflow_service_pb2.DeleteWorkflowResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.DeleteWorkflowResponse]:
-        """DeleteWorkflow cancels a workflow that is not finished, then deletes it."""
+        """DeleteWorkflow deletes a workflow. It cancels a workflow that is not finished first."""
 
     @_abc_1.abstractmethod
     def CancelWorkflow(
@@ -120,7 +126,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.CancelWorkflowRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.CancelWorkflowRequest, _abc.Awaitable[_workflow_service_pb2.CancelWorkflowResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.CancelWorkflowResponse]:
-        """CancelWorkflow ends an unfinished workflow; what runs is stopped. On a cancelled workflow it changes nothing."""
+        """CancelWorkflow ends an unfinished workflow and stops its running actions. It changes nothing about a cancelled workflow."""
 
     @_abc_1.abstractmethod
     def ExpireWorkflow(
@@ -128,9 +134,10 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ExpireWorkflowRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ExpireWorkflowRequest, _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ExpireWorkflowResponse]:
-        """ExpireWorkflow ends a workflow in which a deadline is past, or an action's attempt that is repeated then; and an attempt
-        that is lost, because the lease under which it runs is over. Anybody may call it at any time, for the server judges by
-        its own clock; it changes nothing before that.
+        """ExpireWorkflow ends what is overdue in a workflow. If the workflow's deadline, or that of its running action, is past, it
+        ends the workflow, or only the action's attempt if the action has retries left. It also ends an attempt that is lost,
+        because the lease under which it runs is over. Anybody may call it at any time: the server decides by its own clock, and
+        changes nothing if nothing is overdue.
         """
 
     @_abc_1.abstractmethod
@@ -139,9 +146,9 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.PruneWorkflowsRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.PruneWorkflowsRequest, _abc.AsyncIterator[_workflow_service_pb2.PruneWorkflowsResponse]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.PruneWorkflowsResponse]:
-        """PruneWorkflows deletes for good what was finished or deleted long ago: workflows with all that belongs to them, and then
-        machines and templates that were deleted and that nothing refers to. It goes by small pieces, and streams how many
-        of each are gone; ended in between, it has done a part. Without apply it changes nothing, and says what would be gone.
+        """PruneWorkflows removes what was finished or deleted long ago: workflows with everything that belongs to them, then deleted
+        machines and templates that nothing refers to. It works in small transactions and streams how many of each kind it has
+        removed; a call that is cancelled has removed a part. Without apply it removes nothing and counts what it would remove.
         """
 
     @_abc_1.abstractmethod
@@ -150,8 +157,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ShowWorkflowEventsRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ShowWorkflowEventsRequest, _abc.AsyncIterator[_workflow_service_pb2.WorkflowActionStatus]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.WorkflowActionStatus]:
-        """ShowWorkflowEvents streams what was reported about a workflow's actions, in order; also for a deleted workflow,
-        until that is pruned.
+        """ShowWorkflowEvents streams the reports about a workflow's actions, in order. It also works for a deleted workflow until
+        that is pruned.
         """
 
     @_abc_1.abstractmethod
@@ -160,7 +167,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.GetWorkflowContextRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.GetWorkflowContextRequest, _abc.Awaitable[_workflow_service_pb2.WorkflowContext]],
     ) -> _abc.Awaitable[_workflow_service_pb2.WorkflowContext]:
-        """GetWorkflowContext says how far a workflow is."""
+        """GetWorkflowContext returns how far a workflow is."""
 
     @_abc_1.abstractmethod
     def GetWorkflowContextList(
@@ -168,7 +175,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.WorkflowContextRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.WorkflowContextRequest, _abc.Awaitable[_workflow_service_pb2.WorkflowContextList]],
     ) -> _abc.Awaitable[_workflow_service_pb2.WorkflowContextList]:
-        """GetWorkflowContextList says how far every workflow of a worker is."""
+        """GetWorkflowContextList returns how far every workflow of a worker is."""
 
     @_abc_1.abstractmethod
     def GetWorkflowContexts(
@@ -176,7 +183,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.WorkflowContextRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.WorkflowContextRequest, _abc.AsyncIterator[_workflow_service_pb2.WorkflowContext]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.WorkflowContext]:
-        """GetWorkflowContexts streams the workflows whose next action is this worker's, and ends."""
+        """GetWorkflowContexts streams the workflows whose next action belongs to this worker, and ends."""
 
     @_abc_1.abstractmethod
     def GetWorkflowActions(
@@ -191,8 +198,8 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ReportActionStatusRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ReportActionStatusRequest, _abc.Awaitable[_workflow_service_pb2.ReportActionStatusResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ReportActionStatusResponse]:
-        """ReportActionStatus moves an action on. A repeated report changes nothing; a late one never changes a final state. What
-        was started under a lease is ended under it: see WorkService.
+        """ReportActionStatus changes the state of an action. A repeated report changes nothing, and a late report never changes a
+        final state. An attempt that was started under a lease must be ended under the same lease: see WorkService.
         """
 
     @_abc_1.abstractmethod
@@ -201,9 +208,10 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.ReportActionStatusesRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.ReportActionStatusesRequest, _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.ReportActionStatusesResponse]:
-        """ReportActionStatuses takes several reports at once. Each is judged and answered by itself, as ReportActionStatus does,
-        those about one workflow in their order, so that the start of an action may come along with the success before it;
-        one that takes longer than the rest, or has to wait for others, ends with UNAVAILABLE, and is to be repeated by itself.
+        """ReportActionStatuses takes several reports at once. The server decides on each report as ReportActionStatus does, and
+        answers each one separately. It takes the reports about one workflow in their order, so an action's success and the start
+        of the next action may come together. A report that takes longer than the rest, or has to wait for other transactions,
+        ends with UNAVAILABLE: repeat it in a call of its own.
         """
 
     @_abc_1.abstractmethod
@@ -241,7 +249,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_workflow_service_pb2.AppendLogsRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_workflow_service_pb2.AppendLogsRequest], _abc.Awaitable[_workflow_service_pb2.AppendLogsResponse]],
     ) -> _abc.Awaitable[_workflow_service_pb2.AppendLogsResponse]:
-        """AppendLogs stores output lines of actions; a line that is already there is left as it is."""
+        """AppendLogs stores output lines of actions. A line that is already stored stays as it is, unless it was open."""
 
     @_abc_1.abstractmethod
     def WatchLogs(
@@ -249,7 +257,7 @@ class WorkflowServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _workflow_service_pb2.WatchLogsRequest,
         context: _aio.ServicerContext[_workflow_service_pb2.WatchLogsRequest, _abc.AsyncIterator[_workflow_service_pb2.WatchLogsResponse]],
     ) -> _abc.AsyncIterator[_workflow_service_pb2.WatchLogsResponse]:
-        """WatchLogs streams a workflow's output in order, and with follow goes on until the workflow is finished."""
+        """WatchLogs streams a workflow's output in order. With follow it goes on until the workflow is finished."""
 
     @_abc_1.abstractmethod
     def Watch(

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import decimal
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import cast
@@ -65,10 +65,12 @@ class Expressions:
     Numbers with a fraction go through as doubles.
     """
 
-    def __init__(self, *, limits: Limits | None = None, room: Room | None = None) -> None:
+    def __init__(
+        self, *, limits: Limits | None = None, room: Room | None = None, make_child: Callable[..., Child] = Child
+    ) -> None:
         """Start nothing yet."""
         paths = import_path.of(*_LIBRARIES, extra="provisioner")
-        self._child = Child(_MODULE, paths, limits=limits or _LIMITS, room=room)
+        self._child = make_child(_MODULE, paths, limits=limits or _LIMITS, room=room)
 
     async def __aenter__(self) -> "Expressions":
         """Start nothing; the first call does."""

@@ -4,6 +4,7 @@ A schema comes from an image, whose author is not trusted: one of a few lines ca
 anything against it takes for ever, or all memory.
 """
 
+from collections.abc import Callable
 from typing import Literal, cast
 
 from tinkwell.core import errors
@@ -28,8 +29,8 @@ class Schemas:
     `tinkwell.sandbox.errors.SandboxError` where the fault is not the schema's.
     """
 
-    def __init__(self, *, room: Room | None = None) -> None:
-        self._child = Child(_MODULE, import_path.of("jsonschema_rs", extra="provisioner"), room=room)
+    def __init__(self, *, room: Room | None = None, make_child: Callable[..., Child] = Child) -> None:
+        self._child = make_child(_MODULE, import_path.of("jsonschema_rs", extra="provisioner"), room=room)
 
     async def check(
         self, path: str, schema: JsonObject, config: JsonObject | None, *, draft: Literal["4", "7"] = "4"

@@ -31,9 +31,9 @@ class Channel:
         self._writer = writer
 
     @classmethod
-    async def over(cls, end: socket.socket) -> Self:
+    async def over(cls, end: socket.socket, *, max_bytes: int = _MAX_BYTES) -> Self:
         """Take over a connected socket."""
-        return cls(*await asyncio.open_unix_connection(sock=end, limit=_MAX_BYTES))
+        return cls(*await asyncio.open_unix_connection(sock=end, limit=max_bytes))
 
     def post(self, message: dict[str, Any]) -> None:
         """Send a message without waiting. This is only for the few unsolicited messages."""

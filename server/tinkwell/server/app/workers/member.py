@@ -14,21 +14,24 @@ from typing import Any
 from tinkwell.server.app.dev import child, launch
 from tinkwell.server.app.workers.channel import Channel
 
-_ASK_SECONDS = 4
-# The time from the end of the channel, which a process closes when it ends, to the end of the process.
+# How long a process may take to end after its end of the channel was closed.
 _EXIT_SECONDS = 5
 
 
 class NotStarted(Exception):
-    """The system cannot start another process, perhaps only for a moment. The text is the system's."""
+    """The system cannot start another process, perhaps only for a moment. The text is the system's error message."""
 
 
 class Member:
-    """A worker process. `failure` is the reason why it does not serve, once it has sent one."""
+    """A worker process.
 
-    def __init__(self, running: asyncio.subprocess.Process, channel: Channel) -> None:
+    `ready` gets the address at which it serves. `failure` is the reason why it does not serve, once it has sent one.
+    """
+
+    def __init__(self, running: asyncio.subprocess.Process, channel: Channel, *, ask_seconds: float) -> None:
         self._process = running
         self._channel = channel
+        self._ask_seconds = ask_seconds
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._asked = 0
         self.ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -45,7 +48,10 @@ class Member:
         return self.ready.done()
 
     async def follow(self) -> str:
-        """Receive its messages until it ends; return how it ended, such as "exit code 1" or "SIGKILL"."""
+        """Receive its messages until it ends; return how it ended, such as "exit code 1" or "SIGKILL".
+
+        A process that closes its channel and runs on has ended by "closing its channel".
+        """
         while (message := await self._channel.receive()) is not None:
             if "answer" in message:
                 waiting = self._answers.pop(message["id"], None)
@@ -69,7 +75,7 @@ class Member:
         number = self._asked
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(_ASK_SECONDS):
+            async with asyncio.timeout(self._ask_seconds):
                 await self._channel.send({"id": number, "ask": question})
                 return await answer
         except (TimeoutError, ConnectionError):
@@ -79,8 +85,12 @@ class Member:
 
 
 @asynccontextmanager
-async def started(command: Sequence[str], order: dict[str, Any], *, patience_seconds: float) -> AsyncIterator[Member]:
+async def started(
+    command: Sequence[str], order: dict[str, Any], *, patience_seconds: float, ask_seconds: float
+) -> AsyncIterator[Member]:
     """Run a worker during the block. Afterwards it is told to end, and killed after `patience_seconds`.
+
+    `order` is the first message to it: its number and its settings (`channel`).
 
     Raises `NotStarted`.
     """
@@ -95,12 +105,12 @@ async def started(command: Sequence[str], order: dict[str, Any], *, patience_sec
             raise NotStarted(error.strerror or str(error)) from error
         stack.push_async_callback(child.stop, running, (signal.SIGTERM,), patience_seconds=patience_seconds)
         channel.post(order)
-        yield Member(running, channel)
+        yield Member(running, channel, ask_seconds=ask_seconds)
 
 
 async def _start(command: Sequence[str], *, control: socket.socket) -> asyncio.subprocess.Process:
-    # The kernel kills the worker when the thread that started it ends. A session of its own keeps Ctrl-C from it: the
-    # supervisor ends it. It is a new program, not a fork, because a fork would lack gRPC's threads.
+    # `launch` has the kernel kill the worker when the thread that started it ends. A session of its own keeps Ctrl-C
+    # from it: the supervisor ends it. It is a new program, not a fork, because a fork would lack gRPC's threads.
     assert threading.current_thread() is threading.main_thread(), "the death signal follows the thread"
     keep_account = ("-1", "-1")
     return await asyncio.create_subprocess_exec(

@@ -16,6 +16,7 @@ import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, TypeVar
 
@@ -36,17 +37,35 @@ COMMAND = (sys.executable, "-m", "tinkwell.server.app.workers")
 # A worker that lives this long has started well, even if it ends later.
 _HEALTHY_SECONDS = 10.0
 _MOST_EARLY_ENDS = 5
-_FIRST_PAUSE_SECONDS = 0.1
-_LONGEST_PAUSE_SECONDS = 10.0
-# The time that a worker may take to end, beyond the grace for its calls.
-_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """The pauses before a worker is started again, which double, and the time that it may take to answer and to end.
+
+    `stop_seconds` come after the grace for its calls.
+    """
+
+    first_pause_seconds: float = 0.1
+    longest_pause_seconds: float = 10.0
+    ask_seconds: float = 4.0
+    stop_seconds: float = 10.0
+
+
+_PACE = Pace()
 
 
 class WorkersFailed(Exception):
     """The workers do not keep running. The text says why."""
 
 
-async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], command: Sequence[str] = COMMAND) -> None:
+async def run(
+    settings: Settings,
+    *,
+    ready: Callable[[main.Addresses], None],
+    command: Sequence[str] = COMMAND,
+    pace: Pace = _PACE,
+) -> None:
     """Run the workers until cancelled. `ready` is called once, when each of them accepts calls.
 
     Must be called from the main thread. Raises `WorkersFailed`, and `errors.Unavailable` for a port that is in use.
@@ -56,7 +75,7 @@ async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], co
         if settings.tink_port is not None:
             ports["tink_port"] = held.enter_context(port.reserved(host=settings.host, port=settings.tink_port))
         shared = settings.model_copy(update=ports)
-        keepers = [Keeper(worker, shared, command) for worker in range(settings.workers)]
+        keepers = [Keeper(worker, shared, command, pace) for worker in range(settings.workers)]
         phone_home = await held.enter_async_context(main.open_phone_home(settings))
         application = create_application(_probe(keepers), version=metadata.version("tinkwell"), phone_home=phone_home)
         serves = asyncio.Event()
@@ -79,13 +98,14 @@ async def run(settings: Settings, *, ready: Callable[[main.Addresses], None], co
 class Keeper:
     """Keeps one worker running."""
 
-    def __init__(self, worker: int, settings: Settings, command: Sequence[str]) -> None:
+    def __init__(self, worker: int, settings: Settings, command: Sequence[str], pace: Pace) -> None:
         self.worker = worker
+        self._pace = pace
         self.restarts = 0
         self.first_ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._command = command
         self._order = {"worker": worker, "settings": _revealed(settings)}
-        self._patience_seconds = settings.shutdown_grace_seconds + _STOP_SECONDS
+        self._patience_seconds = settings.shutdown_grace_seconds + pace.stop_seconds
         self._member: member.Member | None = None
 
     @property
@@ -108,14 +128,16 @@ class Keeper:
             early_ends = early_ends + 1 if is_early else 0
             if early_ends >= _MOST_EARLY_ENDS:
                 raise WorkersFailed(f"{reason}, {early_ends} times in a row soon after its start")
-            pause = min(_FIRST_PAUSE_SECONDS * 2**early_ends, _LONGEST_PAUSE_SECONDS)
+            pause = min(self._pace.first_pause_seconds * 2**early_ends, self._pace.longest_pause_seconds)
             logger.error("a worker ended and is started again", extra={"worker": self.worker, "cause": reason})
             await asyncio.sleep(random.uniform(pause / 2, pause))  # noqa: S311
             self.restarts += 1
 
     async def _live(self) -> str:
         """Run one process to its end, and return a sentence about its end."""
-        async with member.started(self._command, self._order, patience_seconds=self._patience_seconds) as running:
+        async with member.started(
+            self._command, self._order, patience_seconds=self._patience_seconds, ask_seconds=self._pace.ask_seconds
+        ) as running:
             logger.info("a worker was started", extra={"worker": self.worker, "pid": running.pid})
             self._member = running
             running.ready.add_done_callback(self._note_ready)

@@ -31,11 +31,15 @@ class Lag:
         look: Callable[[], Awaitable[Position]],
         hub: Hub,
         *,
+        interval_seconds: float = _INTERVAL_SECONDS,
+        most_looks: int = _MOST_LOOKS,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._look = look
         self._hub = hub
+        self._interval_seconds = interval_seconds
+        self._most_looks = most_looks
         self._clock = clock
         self._wall = wall
         # Looks that showed revisions not released by then: when, and the highest revision. Oldest first.
@@ -56,7 +60,7 @@ class Lag:
                 # What the database refuses, such as one that is not ours any more; a server does not end for a figure.
                 cause = f"{type(error).__name__}: {error}".split("\n", 1)[0]
                 logger.warning("the lag cannot be read", extra={"cause": cause})
-            await asyncio.sleep(_INTERVAL_SECONDS)
+            await asyncio.sleep(self._interval_seconds)
 
     async def look(self) -> None:
         """Look once. Raises `errors.Unavailable`, and whatever else the database answers."""
@@ -68,7 +72,7 @@ class Lag:
         self._forget_delivered()
         if position.revision > self._hub.released and (not self._looks or position.revision > self._looks[-1][1]):
             self._looks.append((began, position.revision))
-            if len(self._looks) > _MOST_LOOKS:
+            if len(self._looks) > self._most_looks:
                 self._looks = deque(list(self._looks)[::2])
 
     @property

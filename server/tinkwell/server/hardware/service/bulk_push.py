@@ -36,7 +36,7 @@ MAX_BATCH_CHARACTERS = 4 * 1024 * 1024
 _WRITERS = 2
 
 # The number of open streams. Each may hold a batch and the rest of a message, which is some megabytes.
-_MAX_STREAMS = 32
+MAX_STREAMS = 32
 # The time that a client has to finish after it was told to stop.
 _FAREWELL_SECONDS = 10.0
 
@@ -64,11 +64,12 @@ Report: TypeAlias = Callable[[Progress], Awaitable[None]]
 class BulkPush:
     """Stores streams of machines."""
 
-    def __init__(self, database: Database, checker: check.Checker) -> None:
+    def __init__(self, database: Database, checker: check.Checker, *, max_streams: int = MAX_STREAMS) -> None:
         self._database = database
         self._checker = checker
         self._turn = asyncio.Semaphore(_WRITERS)
         self._streams = 0
+        self._max_streams = max_streams
 
     async def run(self, messages: AsyncIterator[Sequence[Sent]], *, invite: Invite, report: Report, actor: str) -> None:
         """Invite the client, store the machines of all messages in order, and report after each transaction.
@@ -76,8 +77,8 @@ class BulkPush:
         Raises the error of the first machine that is refused, with `machines[1234]` before its text; any domain error
         that `messages` and `report` raise; and `errors.LimitReached` before the client is invited.
         """
-        if self._streams >= _MAX_STREAMS:
-            raise errors.LimitReached(f"this server takes {_MAX_STREAMS} streams of machines at once; try again")
+        if self._streams >= self._max_streams:
+            raise errors.LimitReached(f"this server takes {self._max_streams} streams of machines at once; try again")
         self._streams += 1
         try:
             await invite()

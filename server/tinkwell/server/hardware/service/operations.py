@@ -34,10 +34,10 @@ class Pushed:
 class HardwareService:
     """The operations on machines. Methods that take an id or an address raise `errors.InvalidField` for it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, max_streams: int = bulk_push.MAX_STREAMS) -> None:
         self._database = database
         self._checker = check.Checker()
-        self._bulk = bulk_push.BulkPush(database, self._checker)
+        self._bulk = bulk_push.BulkPush(database, self._checker, max_streams=max_streams)
 
     async def push(self, sent: check.Sent, *, actor: str) -> Pushed:
         """Create a machine, replace it, or restore a deleted one.

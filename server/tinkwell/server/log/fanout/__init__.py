@@ -1,1 +1,1 @@
-"""From the reader to the watchers."""
+"""Takes events from the reader to the watchers."""

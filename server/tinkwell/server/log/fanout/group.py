@@ -1,15 +1,15 @@
-"""What watchers of one selection share: their live events, put together once however many they are.
+"""A group: all live watchers of one selection, and the batches of events that they share.
 
-Every release that holds something for a selection becomes batches, numbered one after the other. A watcher is a cursor
-in them, so an event costs as much for a thousand watchers of the same selection as for one, and watchers that keep up
-with each other send the very same bytes::
+When events are released, those that match the selection become batches, which are numbered in order. Each watcher has a
+cursor: the number of the batch that it takes next. So an event is selected and encoded once, no matter how many
+watchers have the same selection, and all of them send the same bytes::
 
     batches   7   8   9  10 │ 11           first = 7, following = 11
               ▲           ▲     ▲
             slow        others  has all
 
-A batch that all have taken is dropped. What is kept is bounded: at the bound the oldest batch goes, and whoever has not
-taken it is behind and reads on by itself.
+A batch that all watchers have taken is dropped. The kept batches are bounded in bytes: beyond the bound the oldest one
+is dropped, and a watcher that has not taken it falls behind and reads on by itself.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from typing import Generic, Protocol, TypeVar
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.ring import Entry
 
-# A response stays far below the 16 MiB that clients accept, and small against what the transport buffers anyway.
+# Limits of a batch. A response stays far below the 16 MiB that clients accept, and below what the transport buffers.
 MAX_COUNT = 1_000
 MAX_BYTES = 1 << 20
 
@@ -27,33 +27,35 @@ Respond = Callable[[Sequence[bytes], int, str], bytes]
 
 
 class Member(Protocol):
-    """What a group needs of a watcher."""
+    """A watcher, as its group sees it."""
 
     cursor: int
     """The number of the batch that it takes next."""
     position: int
-    """Where it reads on once it is behind; the group sets it when the watcher is overtaken."""
+    """The revision from which it reads on when it has fallen behind; the group sets it then."""
 
 
 M = TypeVar("M", bound=Member)
 
 
 class Batch:
-    """Selected entries in revision order; every selected one up to and including `revision` is here or came before."""
+    """Selected entries in revision order. `size` is their bytes together.
+
+    Every selected entry up to and including `revision` is in this batch or in an earlier one.
+    """
 
     __slots__ = ("_response", "entries", "remaining", "revision", "size")
 
     def __init__(self, entries: Sequence[Entry], revision: int, *, size: int) -> None:
         self.entries = entries
         self.revision = revision
-        # That of the entries.
         self.size = size
-        # How many watchers have not taken it.
+        # The number of watchers that have not taken the batch.
         self.remaining = 0
         self._response: bytes | None = None
 
     def response(self, respond: Respond, history_id: str) -> bytes:
-        """Return the batch as a response, encoded at the first call for all watchers; they are of one history."""
+        """Return the batch as a response. The first call encodes it for all watchers, which have the same history."""
         if self._response is None:
             self._response = respond([entry.encoded for entry in self.entries], self.revision, history_id)
         return self._response
@@ -65,10 +67,10 @@ class Group(Generic[M]):
     def __init__(self, selection: Selection, *, limit_bytes: int) -> None:
         self.selection = selection
         self.members: set[M] = set()
-        # Published and not yet made a batch, and how much it is.
+        # The published entries that are not in a batch yet, and their size.
         self.pending: list[Entry] = []
         self.pending_bytes = 0
-        # The number of the batch that comes next.
+        # The number of the next batch.
         self.following = 0
         self._limit = limit_bytes
         self._bytes = 0
@@ -80,12 +82,15 @@ class Group(Generic[M]):
         return self.following - len(self._batches)
 
     def add(self, entry: Entry) -> None:
-        """Put aside what was published."""
+        """Add a published entry to the pending ones."""
         self.pending.append(entry)
         self.pending_bytes += entry.size
 
     def flush(self, revision: int) -> list[M]:
-        """Make batches of what is pending, which is all up to the revision; return who falls behind by that."""
+        """Make batches of the pending entries, and return the members that fall behind because old batches are dropped.
+
+        The pending entries are all selected ones up to the revision that are in no batch yet.
+        """
         pending, self.pending = self.pending, []
         size, self.pending_bytes = self.pending_bytes, 0
         for batch in _cut(pending, revision, size=size):
@@ -98,7 +103,7 @@ class Group(Generic[M]):
             oldest = self._batches[0]
             for member in self.members:
                 if member.cursor == self.first:
-                    # Nothing lies between what it has taken and the first event of what it has not.
+                    # The member has everything before the first event of the batch that it has not taken.
                     member.position = max(member.position, oldest.entries[0].event.revision)
                     overtaken.append(member)
             self._batches.popleft()
@@ -106,7 +111,7 @@ class Group(Generic[M]):
         return overtaken
 
     def take(self, cursor: int, *, max_bytes: int) -> list[Batch]:
-        """Take batches from the cursor on for one member; at least one if there is any."""
+        """Take the batches from the cursor on for one member, up to `max_bytes` but at least one if there is any."""
         taken: list[Batch] = []
         size = 0
         for index in range(cursor - self.first, len(self._batches)):
@@ -120,7 +125,7 @@ class Group(Generic[M]):
         return taken
 
     def leave(self, member: M) -> list[Batch]:
-        """Take a member out, and return what is kept that it has not taken."""
+        """Remove a member, and return the kept batches that it has not taken."""
         self.members.discard(member)
         rest = [self._batches[index] for index in range(max(member.cursor - self.first, 0), len(self._batches))]
         for batch in rest:
@@ -134,7 +139,7 @@ class Group(Generic[M]):
 
 
 def _cut(entries: Sequence[Entry], revision: int, *, size: int) -> Iterable[Batch]:
-    """Cut entries, all there are up to the revision, into batches that fit a response; `size` is that of them all."""
+    """Cut all entries up to the revision into batches that fit a response; `size` is the size of all entries."""
     if not entries:
         return ()
     if len(entries) <= MAX_COUNT and size <= MAX_BYTES:

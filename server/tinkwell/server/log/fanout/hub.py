@@ -1,7 +1,7 @@
-"""The meeting point of the one reader and all watchers of a process.
+"""The hub takes the events from the reader of a process, and gives them to all watchers of the process.
 
-Nothing here awaits, so each method is one step that nothing can interleave with: "read history, then join live" needs
-no lock and leaves no gap.
+No method awaits, so no other task runs in the middle of one. Therefore a watcher can read the kept events and then join
+the live ones without a lock, and no event falls between the two.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ _Key = tuple[str, ResourceType | None, EventType | None]
 
 @dataclasses.dataclass(slots=True)
 class Counts:
-    """What hub and streams have done since they were made."""
+    """Counters of the hub and its streams, since they were made."""
 
     events: int = 0
     """Events that were sent to watchers."""
     responses: int = 0
-    """Responses that were sent, bookmarks among them."""
+    """Responses that were sent, including those that only have a bookmark."""
     fallen_behind: int = 0
-    """How often a live watcher was overtaken."""
+    """How often a live watcher fell behind."""
     too_slow: int = 0
-    """Watchers that were ended for it."""
+    """Watchers that were ended because they were too slow."""
     ring_reads: int = 0
-    """Pieces of the ring that watchers who were behind have read."""
+    """How often a watcher that was behind read from the ring."""
     table_reads: int = 0
-    """Pieces of the table that they have read."""
+    """How often a piece of the table was read for watchers that were behind."""
 
 
 class Hub:
@@ -56,16 +56,18 @@ class Hub:
         subscriber_bytes: int,
         max_subscribers: int,
         spread: Spread | None = None,
+        few_groups: int = _FEW_GROUPS,
     ) -> None:
         self._encode = encode
         self._ring_bytes = ring_bytes
         self._subscriber_bytes = subscriber_bytes
         self._max_subscribers = max_subscribers
         self._spread = spread
+        self._few_groups = few_groups
         self._ring = Ring(last=0, limit_bytes=ring_bytes)
         self._history_id = ""
         self._refusal: Exception | None = errors.Unavailable("the event log is not open yet; try again")
-        # Set when the log is opened for the first time.
+        # Set when `open` is called for the first time.
         self.opened = asyncio.Event()
         # Set while there are watchers.
         self.watched = asyncio.Event()
@@ -119,7 +121,10 @@ class Hub:
         return list(self._subscribers)
 
     def open(self, *, history_id: str, last: int) -> None:
-        """Accept watchers of this history, released up to the revision. Those of before must have been ended."""
+        """Accept watchers of this history, whose events have been released up to the revision.
+
+        `close` must have ended all earlier watchers.
+        """
         self._ring = Ring(last=last, limit_bytes=self._ring_bytes)
         self._flushed = last
         self._history_id = history_id
@@ -127,8 +132,8 @@ class Hub:
         self.opened.set()
 
     def close(self, reason: Exception) -> None:
-        """End every watcher, once it has what it is due, and accept no new one until opened again."""
-        # Whoever comes now has lost nothing. What became of its position is said once the log is open again.
+        """End every watcher once it has taken its last batches, and accept no new one until `open` is called again."""
+        # A new watcher has lost nothing yet: it may try again. Its position is checked when the log is open again.
         self._refusal = reason if isinstance(reason, errors.Unavailable) else _begins_anew(reason)
         self.flush()
         for subscriber in self._subscribers:
@@ -200,10 +205,11 @@ class Hub:
     def subscribe(self, selection: Selection, *, position: int, is_counted: bool = True) -> Subscriber:
         """Add a watcher that wants the selected events from the revision on. It begins behind; see `catch_up`.
 
-        One that is not counted, since it is the server's own, finds a place whoever else watches, and takes nobody's.
+        A watcher of the server itself is not counted: the limit of watchers does not hold for it.
+        Raises `errors.LimitReached`, and the reason for which the hub is closed.
         """
         if self._refusal is not None:
-            # Callers who try again and again raise the same object: its traceback must not grow with each.
+            # Every caller raises the same object: without this, each raise would make its traceback longer.
             raise self._refusal.with_traceback(None)
         if is_counted and len(self._subscribers) - len(self._uncounted) >= self._max_subscribers:
             raise errors.LimitReached(f"this server has its limit of {self._max_subscribers} watchers; try another one")
@@ -221,7 +227,7 @@ class Hub:
         return subscriber
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Forget a watcher; may be called twice."""
+        """Remove a watcher; may be called twice."""
         self._leave(subscriber)
         self._subscribers.discard(subscriber)
         self._uncounted.discard(subscriber)
@@ -229,7 +235,7 @@ class Hub:
             self.watched.clear()
 
     def end_slow(self, subscriber: Subscriber, reason: Exception) -> None:
-        """End a watcher at once, whatever it is due, and interrupt whoever waits for it."""
+        """End a watcher at once, drop the batches that it has not taken, and interrupt the task that serves it."""
         self.counts.too_slow += 1
         self._leave(subscriber)
         subscriber.end(reason, rest=[])
@@ -240,25 +246,25 @@ class Hub:
         return self._flushed
 
     def holds(self, revision: int) -> bool:
-        """Whether everything from the revision on is still in memory."""
+        """Whether all events from the revision on are still in the ring."""
         return revision >= self._ring.first
 
     def entries(self, events: Sequence[Event]) -> list[Entry]:
-        """Return the events as what the hub deals in."""
+        """Return the events as entries, which encode themselves once."""
         return [Entry(event, self._encode) for event in events]
 
     def catch_up(
         self, subscriber: Subscriber, *, max_count: int = MAX_COUNT, max_bytes: int = MAX_BYTES
     ) -> Excerpt | None:
-        """Move a watcher that is behind through the ring, and make it live when it arrives.
+        """Read the next part of the ring for a watcher that is behind, and make it live at the end of the ring.
 
-        Returns None when the ring no longer holds its position, so that it must be read from the table. Raises the
-        reason when the watcher has ended.
+        Returns None if the ring no longer holds the watcher's position, so that the table must be read instead. If the
+        watcher has ended, raises the reason.
         """
         subscriber.check()
         if not self.holds(subscriber.position):
             return None
-        # Whoever joins has all that was published, so none of it may come again as a batch.
+        # The watcher gets all published events from the ring, so none of them may come again in a later batch.
         if self._pending:
             self.flush()
         excerpt = self._ring.read(
@@ -290,7 +296,7 @@ class Hub:
         return group
 
     def _leave(self, subscriber: Subscriber) -> list[Batch]:
-        """Take a watcher out of its group, if it is in one; return what it is still due from there."""
+        """Remove a watcher from its group, if it is in one; return the batches that it has not taken."""
         group = subscriber.group
         if group is None:
             return []
@@ -309,7 +315,7 @@ class Hub:
         return rest
 
     def _interested(self, event: Event) -> list[Group[Subscriber]]:
-        if len(self._groups) <= _FEW_GROUPS:
+        if len(self._groups) <= self._few_groups:
             return [group for group in self._groups.values() if group.selection.matches(event)]
         found = [self._index[key] for key in _keys_of(event) if key in self._index]
         return [group for groups in found for group in groups if group.selection.matches(event)]
@@ -323,7 +329,7 @@ def _wake(subscribers: Iterable[Subscriber]) -> None:
 def _reason_for(subscriber: Subscriber, reason: Exception) -> Exception:
     is_ahead = isinstance(reason, errors.Compacted) and subscriber.position >= reason.oldest_revision
     if is_ahead and not subscriber.is_live:
-        # What this server has missed was forgotten; what the watcher waits for was not.
+        # The forgotten events lie below the watcher's position, so it loses nothing: it may resume.
         return _begins_anew(reason)
     return reason
 
@@ -339,7 +345,7 @@ def _why(reason: Exception) -> str:
 
 
 def _keys(selection: Selection) -> Iterator[_Key]:
-    """The keys that a selection is found by: its narrowest condition decides."""
+    """Yield the keys under which the index has a selection, made of its narrowest condition."""
     if selection.resource_id:
         yield (selection.resource_id, None, None)
     elif selection.names:
@@ -352,7 +358,7 @@ def _keys(selection: Selection) -> Iterator[_Key]:
 
 
 def _keys_of(event: Event) -> set[_Key]:
-    """Every key under which somebody who wants the event may be found."""
+    """Return every key under which the index may have a selection that matches the event."""
     keys: set[_Key] = {(event.name, None, None)}
     keys.update((resource_id, None, None) for resource_id in (event.resource_id, event.parent_id) if resource_id)
     keys.update(

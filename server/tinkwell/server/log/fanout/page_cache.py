@@ -1,12 +1,13 @@
-"""Pieces of the table that watchers hold at this moment, so that those who are behind together read each piece once.
+"""The pieces of the table that watchers are sending, shared so that watchers of one selection read each piece once.
 
 A thousand watchers that fall behind at once, or come back after their server was away, want the same events at about
-the same time. The first who needs a piece reads it; whoever needs what lies in it has it as long as somebody holds it::
+the same time. The first watcher that needs a piece reads it. Other watchers whose position is in the piece share it, as
+long as any watcher holds it::
 
-    being read ──▶ held by those who send it ──▶ gone, once the last of them has sent it
-        └── others who need it wait; who reads may go, and one of them reads in its place
+    being read ──▶ held by the watchers that send it ──▶ dropped when the last of them has sent it
+        └── other watchers wait for the piece; if the reading one is cancelled, one of them reads instead
 
-So nothing is kept that nobody sends, and who follows at a distance reads by itself.
+So a piece is kept only while it is being sent. A watcher that is far from the others reads by itself.
 """
 
 import asyncio
@@ -21,14 +22,15 @@ from tinkwell.core import errors
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout.table_page import Piece
 
-# What a piece holds: a selection's events in one history.
+# A history and a selection: the events of a piece are those of one history that match one selection.
 _Key: TypeAlias = tuple[str, Selection]
-# A piece that is being read reaches as far as there are events for it; so many revisions it is waited for.
+# While a piece is being read, its last revision is not known. A watcher at most this many revisions above its first one
+# waits for it.
 _NEAR_REVISIONS = 4_000
 
 
 class _Place:
-    """Where a piece is, or will be."""
+    """A piece that is being read or was read, and the number of its holders."""
 
     __slots__ = ("ended", "first", "holders", "key", "piece")
 
@@ -37,7 +39,8 @@ class _Place:
         self.first = first
         self.piece: Piece | None = None
         self.holders = 1
-        # Ends when it has been read or given up; its result is the error that would meet all others, too.
+        # Done when the piece was read or could not be read. The result is an error that concerns all waiting watchers,
+        # or None.
         self.ended: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
 
 
@@ -45,26 +48,27 @@ _first = operator.attrgetter("first")
 
 
 class Holding:
-    """What one watcher holds of a shelf."""
+    """The pieces that one watcher holds."""
 
     def __init__(self, shelf: "Shelf") -> None:
         self._shelf = shelf
         self._places: list[_Place] = []
 
     async def take(self, key: _Key, position: int, read: Callable[[], Awaitable[Piece]]) -> Piece:
-        """Return the piece that has what comes from the position on, and hold it; read it if nobody has.
+        """Return the piece that covers the position, and hold it. Call `read` if no watcher has read such a piece.
 
-        Raises whatever `read` does; `errors.Unavailable` also if somebody else has waited for the same in vain.
+        Raises what `read` raises. If another watcher reads the piece and that raises `errors.Unavailable`, raises the
+        same.
         """
         while (place := self._shelf.near(key, position)) is not None:
             if place.piece is not None:
                 place.holders += 1
                 self._places.append(place)
                 return place.piece
-            # Whoever waits may be cancelled; the one that reads, who gives up after a few tries, is not concerned.
+            # `wait` does not cancel the future if this watcher is cancelled. No timeout is needed: `read` has its own.
             await asyncio.wait((place.ended,))
             if (error := place.ended.result()) is not None:
-                # One error ends many; without this it would collect the frames of all of them.
+                # All waiting watchers raise the same object: without this, each raise would make its traceback longer.
                 raise error.with_traceback(None)
         place = self._shelf.add(key, position)
         self._places.append(place)
@@ -81,12 +85,12 @@ class Holding:
         return place.piece
 
     def keep_last(self) -> None:
-        """Hold what was taken last, and nothing else."""
+        """Give back all pieces but the one that was taken last."""
         for place in self._places[:-1]:
             self._leave(place)
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Give back all pieces."""
         for place in list(self._places):
             self._leave(place)
 
@@ -98,16 +102,16 @@ class Holding:
 
 
 class Shelf:
-    """The pieces that are held, or being read, by history and selection."""
+    """The pieces that are held or being read, by history and selection."""
 
     def __init__(self) -> None:
-        # In the order of their first revisions, of which no two are the same.
+        # Ordered by first revision. No two places of one key have the same first revision.
         self._places: defaultdict[_Key, list[_Place]] = defaultdict(list)
         self.count = 0
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[Holding]:
-        """Give a watcher what it holds pieces by, for as long as it reads the table."""
+        """Make the holding of a watcher, and close it when the watcher has read the table."""
         holding = Holding(self)
         try:
             yield holding
@@ -115,7 +119,7 @@ class Shelf:
             holding.close()
 
     def near(self, key: _Key, position: int) -> _Place | None:
-        """Return the place of a piece that has, or may have, what comes from the position on."""
+        """Return the place of a piece that covers the position, or may cover it once it has been read."""
         places = self._places.get(key, ())
         index = bisect.bisect_right(places, position, key=_first)
         if not index:
@@ -125,14 +129,14 @@ class Shelf:
         return place if position <= last else None
 
     def add(self, key: _Key, first: int) -> _Place:
-        """Make a place for a piece that is going to be read."""
+        """Add a place for a piece that is about to be read."""
         place = _Place(key, first)
         bisect.insort(self._places[key], place, key=_first)
         self.count += 1
         return place
 
     def remove(self, place: _Place) -> None:
-        """Forget a piece that nobody holds."""
+        """Remove a place that no watcher holds."""
         self._places[place.key].remove(place)
         if not self._places[place.key]:
             del self._places[place.key]

@@ -1,4 +1,4 @@
-"""The most recent events, kept in memory for watchers that are a little behind. Bounded in bytes."""
+"""The ring: the latest events, kept in memory for watchers that are a little behind. It is bounded in bytes."""
 
 import bisect
 import dataclasses
@@ -9,13 +9,13 @@ from tinkwell.core.event.selection import Selection
 
 
 class Entry:
-    """An event and its encoding, made once however many watchers want it."""
+    """An event and its encoding, which is made once for all watchers."""
 
     __slots__ = ("_encode", "_encoded", "event", "size")
 
     def __init__(self, event: Event, encode: Callable[[Event], bytes]) -> None:
         self.event = event
-        # Held twice, as it is and encoded.
+        # The event is in memory twice: as an object and encoded.
         self.size = 2 * event.memory_bytes
         self._encode = encode
         self._encoded: bytes | None = None
@@ -30,27 +30,27 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Selected entries in revision order; every selected one up to and including `revision` is among them."""
+    """Selected entries in revision order: all from where the excerpt begins, up to and including `revision`."""
 
     entries: Sequence[Entry]
     revision: int
 
 
 class Ring:
-    """Released events from `first` to `last`, the oldest given up first."""
+    """The released events from revision `first` to `last`. If they are too large, the oldest are dropped first."""
 
     def __init__(self, *, last: int, limit_bytes: int) -> None:
         self.first = last + 1
         self.last = last
         self._limit = limit_bytes
         self._bytes = 0
-        # Entries before the head have been given up; they are cut off now and then, so that giving up costs nothing.
+        # Entries before the head are dropped. The lists are cut now and then only, since that moves all other entries.
         self._entries: list[Entry | None] = []
         self._revisions: list[int] = []
         self._head = 0
 
     def extend(self, entries: Sequence[Entry], *, last: int) -> None:
-        """Add released entries; the log is released up to `last`."""
+        """Add released entries. `last` is the revision up to which all events have been released."""
         for entry in entries:
             self._entries.append(entry)
             self._revisions.append(entry.event.revision)
@@ -63,7 +63,7 @@ class Ring:
             self._head = 0
 
     def read(self, first: int, selection: Selection, *, max_scanned: int, max_count: int, max_bytes: int) -> Excerpt:
-        """Return selected entries from the revision on, as far as the limits allow. It must not lie before `first`."""
+        """Return selected entries from revision `first` on, up to the limits. The ring must still hold `first`."""
         assert first >= self.first
         start = bisect.bisect_left(self._revisions, first, lo=self._head)
         found: list[Entry] = []

@@ -1,15 +1,16 @@
-"""One watcher's place in the log.
+"""The state of one watcher: where in the log it is.
 
     ┌────────┐  caught up   ┌──────┐
     │ behind │─────────────▶│ live │──┐ takes the batches of its group
     └────────┘◀─────────────└──────┘◀─┘
-        │       was overtaken   │
+        │       fell behind     │
         └───────────┬───────────┘
                     ▼
                   ended: the hub was closed, or the watcher was too slow
 
-A watcher holds nothing: live, it is a cursor in the batches of its group; behind, it is a position in the log, from
-which it reads on in the ring or else in the table. So one that stands still costs what is being sent to it, no more.
+A watcher holds no events. While it is live it has a cursor, the number of the next batch of its group. While it is
+behind it has a position, the revision from which it reads on in the ring or else in the table. So a watcher whose
+client does not read costs only the memory of the response that is being sent to it.
 """
 
 import asyncio
@@ -23,9 +24,9 @@ _NOTHING: Sequence[Batch] = ()
 
 
 class Subscriber:
-    """Made by `Hub.subscribe`, and closed by whoever asked for it.
+    """A watcher. `Hub.subscribe` makes it, and the caller of that closes it.
 
-    `position` of a watcher that is not live is the first revision, of the history `history_id`, that it has not taken.
+    While it is not live, `position` is the first revision, of the history `history_id`, that it has not taken.
     Only hub and group set `group` and `cursor`; only the stream sets the `sending_` and `told_` fields.
     """
 
@@ -62,25 +63,24 @@ class Subscriber:
         self.selection = selection
         self.history_id = history_id
         self.position = position
-        # Where it is live, and the number of the batch there that it takes next.
+        # Its group while it is live, and the number of the batch that it takes next.
         self.group: Group[Subscriber] | None = None
         self.cursor = 0
-        # From then on it is its own fault to be behind.
+        # Whether it was live once. Only then is it ended for being too far behind.
         self.was_live = False
-        # When the response that the transport has not taken yet was handed to it, by the loop's clock.
+        # Since when, by the loop's clock, it waits for the transport to take a response; None if it does not.
         self.sending_since: float | None = None
         # When the latest response was sent, and the bookmark in it.
         self.told_at = 0.0
         self.told_revision = -1
-        # Interrupts whoever serves the watcher, even where it waits for the transport.
+        # Interrupts the task that serves the watcher, even while that waits for the transport.
         self.limit: asyncio.Timeout | None = None
-        # Nothing more is to be done about it: it was closed, or its server was interrupted, which may take a while.
+        # Whether it was closed or cut off, so that the watchdog leaves it alone.
         self.is_let_go = False
-        # Gives the revision up to which all events are in the batches of the groups.
+        # Returns the revision up to which all events are in the batches of the groups.
         self._flushed = flushed
-        # Makes the hub forget the watcher; may be called twice.
         self._unsubscribe = unsubscribe
-        # Of a watcher that ended: what it had been due before.
+        # The batches that a watcher still takes after it has ended.
         self._rest: deque[Batch] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -89,33 +89,33 @@ class Subscriber:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that serves the watcher; to ask Python for it takes a system call each time."""
+        """The event loop that serves the watcher. It is kept because Python makes a system call to find it."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
     @property
     def is_live(self) -> bool:
-        """Whether its group puts aside what it selected."""
+        """Whether it takes its events from the batches of a group."""
         return self.group is not None
 
     @property
     def has_ended(self) -> bool:
-        """Whether it takes the rest of what it is due, and then no more."""
+        """Whether it takes its last batches, and then ends."""
         return self._end is not None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has nothing to do."""
+        """Whether it waits for something to send."""
         return self._waiter is not None and not self._waiter.done()
 
     @property
     def reached(self) -> int:
-        """The revision up to which it has everything, if it has taken what is due."""
+        """The revision up to which it has every event, provided that it has taken all its batches."""
         return self._flushed() if self.group is not None else self.position - 1
 
     def take(self, *, max_bytes: int) -> Sequence[Batch]:
-        """Take what is due; nothing when there is nothing. Raises the reason when the stream has ended."""
+        """Take the next batches; none if there are none. Raises the reason if the watcher has ended."""
         group = self.group
         if group is not None:
             if self.cursor == group.following:
@@ -131,14 +131,14 @@ class Subscriber:
         return taken
 
     def take_bookmark(self) -> int | None:
-        """Return the revision up to which a watcher that had nothing to take has everything, if it is to be told."""
+        """Return the bookmark that is to be sent after `remind`, None without that. It must have no batch to take."""
         if not self._is_reminded:
             return None
         self._is_reminded = False
         return self.reached
 
     def remind(self) -> None:
-        """Let a waiting watcher be told how far the log is."""
+        """Let a waiting watcher send a bookmark."""
         self._is_reminded = True
         self.wake()
 
@@ -148,26 +148,26 @@ class Subscriber:
             self._waiter.set_result(None)
 
     def wait(self) -> "asyncio.Future[None]":
-        """Return what is to be awaited: it ends when something may have changed."""
+        """Return a future that is done when there may be something to send."""
         self._waiter = self.loop.create_future()
         return self._waiter
 
     def end(self, reason: Exception, *, rest: list[Batch]) -> None:
-        """End the stream with the reason, once it has taken the rest."""
+        """End the watcher with the reason, once it has taken the rest."""
         self._end = self._end or reason
         self._rest.extend(rest)
         self.wake()
 
     def cut_off(self) -> None:
-        """Interrupt whoever serves the ended watcher, even where it waits for the transport. Once is enough."""
+        """Interrupt the task that serves the ended watcher, even while that waits for the transport."""
         self.is_let_go = True
         if self.limit is not None:
             self.limit.reschedule(self.loop.time())
 
     def check(self) -> None:
-        """Raise the reason when the stream has ended."""
+        """Raise the reason if the watcher has ended."""
         if self._end is not None:
-            # One reason ends many streams; without this it would collect the frames of all of them.
+            # Many watchers raise the same object: without this, each raise would make its traceback longer.
             raise self._end.with_traceback(None)
 
     def close(self) -> None:

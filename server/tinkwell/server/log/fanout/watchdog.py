@@ -1,6 +1,6 @@
-"""One task that goes round all watchers: it reminds those that are idle, and ends those that are too slow.
+"""One task looks at all watchers in turn: it sends bookmarks to idle ones, and ends those that are too slow.
 
-So a watcher that waits needs no timer of its own, and ten thousand bookmarks do not all go out at the same moment.
+So no watcher needs a timer of its own, and the bookmarks of ten thousand watchers go out at different moments.
 """
 
 import asyncio
@@ -11,31 +11,31 @@ from tinkwell.core import errors
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.fanout.subscriber import Subscriber
 
-# A round is divided into so many steps at most, so that none of them keeps the events waiting.
+# A round has at most this many steps, with a pause after each, so that no step delays events for long.
 _STEPS = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Patience:
-    """How long watchers are let be."""
+    """After which time a watcher gets a bookmark, or is ended."""
 
     bookmark_seconds: float = 5.0
-    """A watcher is told by then how far the log is, where that has changed since it was told."""
+    """A watcher that has received nothing for this long gets a bookmark, if the log has new revisions."""
     quiet_seconds: float = 15.0
-    """The same where nothing has changed: clients take a stream that is silent for a minute for dead."""
+    """The same if the log has no new revisions: clients take a stream that is silent for a minute for dead."""
     stall_seconds: float = 60.0
-    """A watcher that takes no response for so long is ended."""
+    """A watcher is ended if the transport takes no response for this long."""
     lag_revisions: int = 1_000_000
-    """A watcher that has been live and falls behind by more, beyond what is in memory, is ended."""
+    """A watcher that was live is ended if it is further behind than this and the ring no longer holds its position."""
 
 
 class Sweep:
-    """Goes round the watchers of a hub until cancelled."""
+    """Looks at the watchers of a hub, round after round, until cancelled."""
 
     def __init__(self, hub: Hub, patience: Patience) -> None:
         self._hub = hub
         self._patience = patience
-        # Twice while a watcher may be silent: it is reminded in the round that finds it silent for half of the time.
+        # Two rounds in this time: a watcher gets its bookmark in the last round that is not too late.
         self._round_seconds = patience.bookmark_seconds / 2
 
     async def run(self) -> None:
@@ -44,7 +44,7 @@ class Sweep:
         while True:
             watchers = self._hub.subscribers
             size = math.ceil(len(watchers) / _STEPS) or 1
-            # A server with few watchers, or none, sleeps in between.
+            # With few watchers a round has fewer steps, and longer pauses.
             steps = math.ceil(len(watchers) / size) or 1
             for begin in range(0, steps * size, size):
                 for watcher in watchers[begin : begin + size]:
@@ -52,7 +52,7 @@ class Sweep:
                 await asyncio.sleep(self._round_seconds / steps)
 
     def look_at(self, watcher: Subscriber, *, now: float) -> None:
-        """Do what is due about one watcher; `now` is by the loop's clock."""
+        """End one watcher, remind it, or leave it alone; `now` is by the loop's clock."""
         patience = self._patience
         if watcher.is_let_go:
             return
@@ -69,9 +69,10 @@ class Sweep:
                 watcher.remind()
 
     def _is_left_behind(self, watcher: Subscriber) -> bool:
-        # One that has ended is not live either, but takes the rest of what it is due, and has no position.
+        # A watcher that has ended is not live either, but it takes its last batches and has no position.
         if not watcher.was_live or watcher.is_live or watcher.has_ended:
             return False
-        # Millions of revisions may be dead, as those of a partition that was closed early: what is in memory is near.
+        # Millions of revisions may be dead, such as those of a partition that was closed early. So a position that the
+        # ring holds is near, whatever the difference of revisions.
         is_near = self._hub.holds(watcher.position)
         return not is_near and self._hub.released - watcher.position > self._patience.lag_revisions

@@ -1,13 +1,14 @@
-"""What a reader tells of itself: what it has done, and what it waits for."""
+"""The counters of a reader, and what it waits for."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wait:
-    """What delivery waits for: the oldest missing revision, since when, and how many transactions may still commit it.
+    """The oldest missing revision, for which all delivery waits.
 
-    The time is by the reader's clock. There are no holders while they have not been asked for, or once all have ended.
+    `since` is when the wait began, by the reader's clock. `holders` is the number of transactions that may still commit
+    the revision; it is 0 before the reader has asked for them, and after all of them have ended.
     """
 
     revision: int
@@ -17,25 +18,25 @@ class Wait:
 
 @dataclasses.dataclass(slots=True)
 class Counts:
-    """What the reader has done since it was made, and what it waits for."""
+    """The counters of a reader since it was made, and what it waits for."""
 
     polls: int = 0
     sleeps: int = 0
     rings: int = 0
-    """Sleeps, or parts of one, that a writer's ring ended."""
+    """How often a ring ended a wait for rings because the log had to be read."""
     told: int = 0
-    """Events that rings told of."""
+    """Events that came in a ring."""
     checks: int = 0
-    """The same for a comparison of positions that found an event: a ring that never came."""
+    """How often a sleeping reader found an event for which no ring had come."""
     timeouts: int = 0
-    """Sleeps that ended because they had lasted long enough."""
+    """Sleeps that ended after the longest time for a sleep."""
     refusals: int = 0
-    """How often the bell was refused, since somebody was writing."""
+    """How often the reader asked for the bell and did not get it, because a transaction was writing."""
     gap_waits: int = 0
-    """How often it was asked who may still commit what is missing."""
+    """How often the reader asked which transactions may still commit a missing revision."""
     gap_seconds: float = 0.0
-    """How long delivery has waited for missing revisions, without the present wait."""
+    """For how long delivery has waited for missing revisions, without the present wait."""
     sessions: int = 0
     wait: Wait | None = None
     closed_by: str = ""
-    """Whose open transactions keep the log closed, once that has lasted for some seconds."""
+    """The open transactions that keep the log closed, for people; empty during the first seconds."""

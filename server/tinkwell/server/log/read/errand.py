@@ -1,4 +1,4 @@
-"""Something that takes as long as it takes, while whoever wants it goes on with other things."""
+"""A task that may take long, for which its caller waits a short time again and again, and does other work meanwhile."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class Errand:
-    """At most one task, which does not outlive the context."""
+    """Runs at most one task at a time. Leaving the context cancels it."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[bool] | None = None
@@ -22,7 +22,10 @@ class Errand:
     async def wait(
         self, begin: Callable[[], Coroutine[Any, Any, bool]], timeout_seconds: float
     ) -> asyncio.Task[bool] | None:
-        """Begin, unless that was done before, and wait; return the task once it is done, None after the time."""
+        """Start the task unless one is running, and wait for it; return the task if it is done, None after the timeout.
+
+        If a task is running, `begin` is not called.
+        """
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(begin(), name="bell")
         await asyncio.wait({self._task}, timeout=timeout_seconds)

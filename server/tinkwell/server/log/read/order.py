@@ -1,4 +1,4 @@
-"""The rule that puts events in order: pure, so that every interleaving of it can be explored.
+"""The rule that puts events in order. It does no I/O, so a test can explore every interleaving of readers and writers.
 
 Theory of operation. A revision is drawn when an event is inserted, but its row is seen only after the commit, so rows
 appear out of order and some drawn numbers never appear at all. A revision is released when every smaller one has been
@@ -12,20 +12,22 @@ released or is known to be dead::
 A gap is closed by its row, or settled in three steps, each a statement of its own that begins after the one before has
 ended:
 
-1. the page that shows a row above it and not the gap's own: the number was drawn before that row's;
-2. the holders: transactions that may have drawn a revision and have not ended. Whoever drew the missing number took the
-   lock they are known by before it drew and keeps it until it ends: so it is among them, or it has ended. They are kept
-   for each gap; only those still there in later readings remain;
-3. once none remains, the page read next: whoever drew the number had ended before this statement began, so if it
-   committed, the row is there. If it is not there, it was rolled back and never will be: the number is dead.
+1. A page shows a row above the gap, and not the row of the gap. So the missing number was drawn before that row's.
+2. The holders are read: all transactions that may have drawn a revision and have not ended. A transaction takes a
+   certain lock before it draws a number, keeps it until it ends, and is a holder while it has it. So the transaction
+   that drew the missing number is a holder, or has ended. The holders are kept for the gap. When they are read again,
+   only those that are still there remain.
+3. Once none of them remains, the next page is read. The transaction that drew the number had ended before this
+   statement began, so if it committed, its row is there. If the row is not there, the transaction was rolled back: the
+   number is dead.
 
-An event that a writer told of when it had committed counts as seen, as its row would. It says nothing of others: a gap
-below it is open until its own event was told of, too, or until pages settle it.
+An event that came in a ring counts as seen, as its row would, because writers ring after they have committed. It says
+nothing about other revisions: a gap below it stays open until its own event comes, or until pages settle it.
 
-Beside one transaction that stays open, each number that is rolled back is another gap, since that transaction may have
-drawn it. There may be tens of thousands, and nothing is released before the oldest one is settled. So a page is asked
-about a few of the oldest gaps only, and about many once nobody is left who may commit those: it settles them all. And
-the holders are kept not for each gap but for all that are next to each other and have the same ones, a span.
+While one transaction stays open, every number that is rolled back leaves a gap, since the open transaction may have
+drawn it. There may be tens of thousands of gaps, and nothing is released before the oldest one is settled. So a page is
+asked only about a few of the oldest gaps. If these have no holder left, it is asked about many, and settles all of
+them. The holders are not kept for each gap, but for a span: neighbouring gaps that have the same holders.
 """
 
 import bisect
@@ -47,7 +49,8 @@ class Gap:
     last: int
 
     def without(self, revisions: Sequence[int]) -> Iterator["Gap"]:
-        """Yield what remains after the revisions, in order and all inside the gap, have turned up."""
+        """Yield what remains of the gap when these revisions, in order and all inside the gap, are no longer
+        missing."""
         if not revisions:
             yield self
             return
@@ -60,16 +63,19 @@ class Gap:
 
 @dataclasses.dataclass(slots=True)
 class Span:
-    """The gaps up to `last` and above the span before, and who may still commit them; None before anybody was asked."""
+    """The gaps up to `last` that lie above the span before, and their holders.
+
+    `holders` are the transactions that may still commit the gaps; None before they have been read.
+    """
 
     last: int
     holders: frozenset[str] | None = None
-    # Whether a page has been read since the gaps were found: most close by themselves before anybody must be asked.
+    # Whether a page has been read since the gaps were found. Most gaps close by themselves before that.
     is_old: bool = False
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether everybody who could have drawn these revisions has ended."""
+        """Whether every transaction that could have drawn these revisions has ended."""
         return self.holders is not None and not self.holders
 
 
@@ -79,8 +85,8 @@ class Tail:
     `waiting_bytes` bounds the events that wait above a gap: at the bound the tail stops moving, and only gaps are read.
     """
 
-    # How many gaps a page is asked about: more than writers leave at any time, each for a moment; and, of those that
-    # everybody has abandoned, as many as PostgreSQL looks up within some hundredths of a second.
+    # A page is asked about `few_gaps` gaps: more than running writers usually leave at a time. It is asked about up to
+    # `many_gaps` abandoned ones, which PostgreSQL looks up within some hundredths of a second.
     few_gaps = 64
     many_gaps = 1_000
 
@@ -101,7 +107,7 @@ class Tail:
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """The missing revisions below the tail that the next page is to be asked about, as inclusive ranges."""
+        """The missing revisions below the tail for which the next page must look, as inclusive ranges."""
         return [(gap.first, gap.last) for gap in self._gaps[: self._asked]]
 
     @property
@@ -111,22 +117,22 @@ class Tail:
 
     @property
     def oldest_gap(self) -> Gap | None:
-        """The gap that everything waits for, if there is one."""
+        """The gap for which delivery waits, if there is one."""
         return self._gaps[0] if self._gaps else None
 
     @property
     def holders(self) -> frozenset[str]:
-        """Who may still commit the oldest gap, as far as that has been asked."""
+        """The transactions that may still commit the oldest gap; empty before they have been read."""
         return (self._spans[0].holders if self._spans else None) or frozenset()
 
     @property
     def needs_holders(self) -> bool:
-        """Whether a gap is open that outlasted a page and that is not abandoned."""
+        """Whether the holders must be read: a gap is still open after another page, and is not abandoned."""
         return any(span.is_old and not span.is_abandoned for span in self._spans)
 
     @property
     def is_settling(self) -> bool:
-        """Whether the next page decides about a gap that everybody has abandoned."""
+        """Whether the next page settles an abandoned gap."""
         asked = self._gaps[: self._asked]
         return any(span.is_abandoned for span in self._spans[: self._place_of(asked[-1]) + 1]) if asked else False
 
@@ -141,9 +147,9 @@ class Tail:
         return self._bytes < self._limit
 
     def observe(self, page: Page) -> list[Event]:
-        """Take a page that was asked for with `gaps` and, if `may_advance`, `tail`; return the events it releases."""
+        """Take a page that was read with `gaps` and, if `may_advance`, `tail`; return the events that it releases."""
         if not self._gaps and page.events and page.events[-1].revision == self.tail + len(page.events):
-            # Nothing is missing and nothing waits, as nearly always.
+            # The usual case: nothing is missing and nothing waits.
             self.tail = page.events[-1].revision
             self.next = self.tail + 1
             return list(page.events)
@@ -158,12 +164,12 @@ class Tail:
         return self._release()
 
     def tell(self, event: Event) -> list[Event]:
-        """Take an event that has been committed, by itself; return the events it releases.
+        """Take a single committed event, which came in a ring; return the events that it releases.
 
-        One above the tail may only be told while `may_advance`.
+        If it is above the tail, `may_advance` must be true.
         """
         if event.revision == self.tail + 1 and not self._gaps:
-            # Nothing is missing and nothing waits, as nearly always.
+            # The usual case: nothing is missing and nothing waits.
             self.tail = event.revision
             self.next = self.tail + 1
             return [event]
@@ -182,14 +188,14 @@ class Tail:
         self._join()
 
     def forget_holders(self) -> None:
-        """Ask again about every gap: what was known came over a connection that is gone."""
+        """Forget the holders of all gaps, because they were read over a connection that is lost."""
         for span in self._spans:
             span.holders = None
         self._join()
 
     @property
     def _asked(self) -> int:
-        """How many of the gaps, the oldest first, the next page is asked about."""
+        """For how many of the gaps, the oldest first, the next page must look."""
         is_abandoned = bool(self._spans) and self._spans[0].is_abandoned
         abandoned = bisect.bisect_right(self._gaps, self._spans[0].last, key=_last) if is_abandoned else 0
         return min(max(abandoned, self.few_gaps), self.many_gaps)
@@ -200,21 +206,21 @@ class Tail:
     def _close(self, page: Page, *, asked: int) -> None:
         found = [event for event in page.events if event.revision <= self.tail]
         revisions = [event.revision for event in found]
-        # A page says nothing of what it was not asked about, nor of what lies beyond its end if it was cut: after a
-        # large transaction that is nearly all.
+        # A page says nothing about gaps for which it did not look, nor, if it was cut, about those beyond its end.
+        # After a large transaction these are nearly all.
         end = min(bisect.bisect_right(self._gaps, page.covers, key=_first), asked)
         remaining: list[Gap] = []
         for gap in self._gaps[:end]:
             inside = revisions[bisect.bisect_left(revisions, gap.first) : bisect.bisect_right(revisions, gap.last)]
             is_abandoned = self._spans[self._place_of(gap)].is_abandoned
-            # An abandoned gap is dead as far as the page could see.
+            # What is missing of an abandoned gap is dead, up to the end of the page.
             remaining.extend(rest for rest in gap.without(inside) if not (is_abandoned and rest.last <= page.covers))
         self._gaps[:end] = remaining
         for event in found:
             self._hold(event)
 
     def _join(self) -> None:
-        """Keep one span for neighbours that have become alike, and none without a gap."""
+        """Merge neighbouring spans that have become equal, and drop spans without a gap."""
         joined: list[Span] = []
         begin = 0
         for span in self._spans:
@@ -237,7 +243,7 @@ class Tail:
         self.tail = event.revision
 
     def _fill(self, revision: int) -> bool:
-        """Take the revision out of its gap; False when it is in none, since it has been seen."""
+        """Remove the revision from its gap. Return False if it is in no gap, because it has been seen before."""
         place = bisect.bisect_left(self._gaps, revision, key=_last)
         if place == len(self._gaps) or revision < self._gaps[place].first:
             return False

@@ -1,4 +1,4 @@
-"""How eagerly a reader works."""
+"""The times by which a reader polls, sleeps and retries."""
 
 import dataclasses
 
@@ -7,44 +7,48 @@ from tinkwell.server.log.read.wake_policy import Limits
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pace:
-    """How eagerly the reader works; all in seconds."""
+    """The times by which a reader polls, sleeps and retries. All but `eager_events` and `gap_share` are in seconds."""
 
-    # The shortest pause between polls. It grows with this process's load: at most half of a processor goes into polls.
+    # The shortest pause between polls. It grows with this process's load: polls take at most half of a processor.
     poll_seconds: float = 0.001
-    # Polls follow each other for so long after one that found something, where pauses would cost more time than they
-    # save work: a poll finds no more events than this, and the loop's other tasks use less of a processor in between.
+    # The reader polls without a pause for `eager_seconds` after a poll that found something, if its last poll released
+    # at most `eager_events` events, and the loop's other tasks used less than `eager_others_seconds` of a processor
+    # since. Under more load a pause costs little time and saves polls.
     eager_seconds: float = 0.002
     eager_events: int = 2
     eager_others_seconds: float = 0.0004
-    # Above a gap everything waits for whoever left it. The longer that lasts, the longer are the pauses, up to a bound:
-    # this part of it, so that what comes late anyway comes hardly later.
+    # While a revision is missing, the pause is this share of the time for which it has been missing, up to a bound. So
+    # the events above it, which are late already, come hardly later.
     gap_share: float = 0.05
     longest_gap_pause_seconds: float = 0.05
-    # Nobody waits for an event while nobody watches, and fewer polls leave more of the processors to writers. The first
-    # watcher ends the pause.
+    # The pause while there are no watchers. The first watcher ends it.
     unwatched_seconds: float = 0.100
+    # A reader that is awake asks for the bell after this long without an event, or under little load.
     awake_seconds: float = 0.010
+    # The time between two requests for the bell, and between two looks at the transactions that keep the log closed.
     ask_again_seconds: float = 0.010
-    # Who is awake and hears rings silences writers so often at most: as a rule another one sleeps, and it is in vain.
+    # The shortest time between two attempts of a reader that is awake to silence writers. Such an attempt is mostly in
+    # vain, because another reader sleeps.
     silence_seconds: float = 0.5
-    # Rings that tell of no event and come faster than this mean load, under which writers should not have to ring.
+    # A sleeping reader wakes if a ring without an event comes sooner than this after it began to wait for one.
     calm_seconds: float = 0.005
-    # How long an event is waited for that others have overtaken, before the log is read.
+    # How long a reader waits for the ring of an event that others have overtaken, before it reads the log.
     linger_seconds: float = 0.002
-    # How long the bell's session is waited for before the log is polled meanwhile, again and again: however long it
-    # takes to answer, events are delayed by no more than this.
+    # How long a reader waits for an answer of the bell's session before it polls and waits again. Events are delayed
+    # by no more than this, however long the session takes.
     bell_seconds: float = 0.05
-    # A sleeper compares positions this often, should a ring have been lost against all reason.
+    # How often a sleeping reader compares its position with the log's, in case a ring is lost.
     check_seconds: float = 1.0
-    # Stays below a third of the bell session's idle timeout, which frees the bell of a frozen process.
+    # Must stay below a third of the idle timeout of the bell's session, which frees the bell of a frozen process.
     longest_sleep_seconds: float = 5.0
+    # The bounds of the pause before a lost connection is replaced. It grows while the database is out of reach.
     first_backoff_seconds: float = 0.05
     longest_backoff_seconds: float = 2.0
-    # Who holds the log back for so long is named in this process's log, and again after the longer time.
+    # After this time the transactions that hold the log back are logged, and again after each `warn_again_seconds`.
     warn_after_seconds: float = 5.0
     warn_again_seconds: float = 60.0
     limits: Limits = dataclasses.field(default_factory=Limits)
 
     def gap_pause_seconds(self, waited_seconds: float) -> float:
-        """Say how long to pause above a gap that has lasted for so long."""
+        """Return how long to pause while a revision is missing, and has been for `waited_seconds`."""
         return min(waited_seconds * self.gap_share, self.longest_gap_pause_seconds)

@@ -1,4 +1,4 @@
-"""The one task of a process that reads the log and publishes it to the hub.
+"""The task of a process that reads the log and publishes its events to the hub.
 
     ┌────────┐ first session  ┌──────────┐ holders gone  ┌──────┐  nothing new, no gap  ┌────────┐
     │ closed │───────────────▶│ starting │──────────────▶│ awake│──────────────────────▶│ asleep │
@@ -6,13 +6,13 @@
         ▲       another history, or events were forgotten   │    often rung, or after a while
         └───────────────────────────────────────────────────┘
 
-It takes the steps that `tinkwell.server.log.read.state_machine` names, and knows the time. Awake it polls every
-millisecond or so and needs no notification, so that writers under load stay silent; while events come singly and
-nothing else is to be done, one poll follows the other. Asleep it holds the bell, which makes every writer ring and tell
-of its event, which then needs no page; while there are few enough it stays asleep between them.
+It takes the steps that `tinkwell.server.log.read.state_machine` names, and decides when. While it is awake it polls
+about every millisecond and needs no notification, so writers do not ring; while single events come and the process has
+nothing else to do, it polls without pauses. While it is asleep it holds the bell: every writer rings and sends its
+event along, so the reader need not read a page. It stays asleep as long as the load is low.
 
-When a connection is lost, watchers stay: the position and the gaps are kept, what was known about holders is not, and
-reading goes on over a new session. Only another history, or events forgotten before they were read, end the streams.
+When a connection is lost, the watchers stay. The position and the gaps are kept, the holders are not, and reading goes
+on over a new session. Only another history, or events that were forgotten before they were read, end the watches.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ logger = logging.getLogger(__name__)
 class Reader:
     """Reads a source and publishes to a hub until cancelled.
 
-    A hub that another source has opened is read on from where it is, if the history is the same.
+    If another source has already opened the hub, the reader goes on after the hub's last event, provided that the
+    history is the same.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Reader:
         return self._drive is not None and self._drive.is_reading
 
     async def run(self) -> None:
-        """Follow the log; a lost connection is replaced after a pause that grows while the database stays away."""
+        """Read the log. Replace a lost connection after a pause, which grows while the database is out of reach."""
         try:
             await self._run()
         finally:
@@ -98,7 +99,7 @@ class Reader:
             await asyncio.sleep(random.uniform(0, backoff.bound_seconds(failures, first=first, limit=limit)))  # noqa: S311
 
     async def _follow(self, session: source.Session) -> None:
-        # Another source may have fed the hub since this reader ran last.
+        # Another source may have published to the hub since the last session.
         if self._cycle is None or self._cycle.tail.released != self._hub.released:
             self._cycle, self._witness = Cycle(waiting_bytes=self._waiting_bytes), Witness()
             if self._hub.is_open:
@@ -138,33 +139,33 @@ class _Drive:
         self._session = session
         self._bell = session.bell
         self._hub = hub
-        # What the bell's session is asked for, which may not answer for long while the others do.
+        # Requests to the bell's session, which may take long to answer while the other sessions do not.
         self._errand = errand
         self._witness = witness
         self._pace = pace
         self._counts = counts
         self._clock = clock
+        # When a warning may be logged again, and the missing revision of the last warning.
         self._warn_at = clock() + pace.warn_after_seconds
-        # When it may be warned again, and the missing revision that was warned about last.
         self._warned_of = 0
-        # When something was last new, and when the bell may be asked for again.
+        # Since when nothing was new, and when the reader may ask for the bell again.
         self._quiet_since = self._ask_at = clock()
-        # When writers may be silenced again, and when it is verified next that the log is what it was.
+        # When it may silence writers again, and when it verifies the log next.
         self._silence_at = self._verify_at = clock()
-        # When a poll last found something, how many events the last one released, and what the loop's other tasks used
-        # of a processor in the last pause.
+        # When a poll last found something, how many events have been released since the last pause, and the processor
+        # seconds that the loop's other tasks used during that pause.
         self._found_at = -math.inf
         self._released_count = 0
         self._others_used = 0.0
-        # What the thread had used of a processor when the last pause or doze ended. Time spent waiting, for PostgreSQL
-        # or for a processor that others use, is no reason to wait longer.
+        # The processor seconds of this thread when the last pause or doze ended. The pauses follow these, not the time
+        # that passes: waiting for PostgreSQL, or for a busy processor, is no reason for a longer pause.
         self._used_before = time.thread_time()
         self._load = Load(pace.limits, now=clock())
+        # When this sleep must end, and when the reader stops waiting for the ring of a missing event.
         self._leave_at = 0.0
-        # When what is missing has been waited for long enough.
         self._linger_until = 0.0
         self._is_asleep = False
-        # Whether the next page is read because of a comparison of positions, not because of a ring.
+        # Whether the next page is read because of a comparison of positions, and not because of a ring.
         self._is_checking = False
         self.is_reading = False
         self._takes = self._methods()
@@ -192,7 +193,7 @@ class _Drive:
         }
 
     async def _identify(self) -> None:
-        # What is seen first of a database that was lost for a while: a crash may have taken the last events back.
+        # The database may have crashed meanwhile, and lost the last events.
         await self._is_verified([*self._witness.delivered, *self._cycle.tail.waiting])
         self._cycle.identify(await self._session.history(seen=self._cycle.seen, known=self._hub.history_id))
 
@@ -205,7 +206,7 @@ class _Drive:
         return is_verified
 
     async def _verify(self) -> None:
-        """Raise `SourceLost` if the log is not what it was, so that it is asked which one it is."""
+        """Raise `SourceLost` if the log has lost delivered events, so that the next session asks for its history."""
         if not await self._is_verified(list(self._witness.delivered)[-1:]):
             raise SourceLost("the log is not what it was")
 
@@ -235,7 +236,7 @@ class _Drive:
         page = await self._session.page(gaps=tail.gaps, tail=tail.tail if tail.may_advance else None)
         self.is_reading = True
         self._publish(self._cycle.observe(page))
-        # Numbers that were rolled back, or thrown away with a partition, are drawn as well, and rang nobody.
+        # Count only a check that found an event or a gap: dead revisions raise the highest drawn one without a ring.
         self._counts.checks += self._is_checking and self._cycle.is_busy
         self._is_checking = False
 
@@ -263,7 +264,7 @@ class _Drive:
             await self._name(holders, "open transactions hold the delivery of events", **fields)
 
     async def _name(self, transactions: frozenset[str], message: str, **fields: float) -> list[str]:
-        """Log who is waited for, unless all of them have ended by now; return the same."""
+        """Log the sessions of the transactions, unless all have ended meanwhile; return their names."""
         names = holder.names(await self._session.who(transactions))
         if names:
             logger.warning(message, extra={**fields, "holders": names})
@@ -307,7 +308,8 @@ class _Drive:
         )
 
     def _pause_seconds(self, now: float, used: float) -> float:
-        # What is read sooner would only wait for what comes after it; but above a gap others wait for the next page.
+        # While the hub pauses between batches, an earlier poll would gain nothing. But a poll may settle a missing
+        # revision, for which all later events wait.
         wait = self._counts.wait
         least = self._hub.pause_seconds if wait is None else self._pace.gap_pause_seconds(now - wait.since)
         if self._is_eager(now):
@@ -373,7 +375,7 @@ class _Drive:
             self._cycle.lingered()
 
     def _hear(self, event: Event) -> bool:
-        """Take an event that a ring told of; return whether the step at hand goes on."""
+        """Take an event that came in a ring; return whether the reader stays in its present step."""
         step = self._cycle.step
         self._counts.told += 1
         self._publish(self._cycle.told(event))

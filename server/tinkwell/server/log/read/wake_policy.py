@@ -1,8 +1,9 @@
-"""Whether rings are worth their price: pure, and told the time.
+"""Decides whether a reader sleeps, and so makes writers ring, or stays awake and polls.
 
-A ring costs a writer some time, and while it commits no other that rings can. So rings are for logs that have little to
-do, where they bring an event sooner than the next poll would; a busy log is polled, and its writers are silent. Where
-events are handed on in batches anyway, since many watch, less is much.
+It does no I/O, and its callers tell it the time. A ring costs a writer some time, and no other ringing writer can
+commit while one does. So a reader sleeps while the log has few events: a ring brings an event sooner than the next poll
+would. It polls a busy log, so that writers stay silent. If many watchers get events in batches with pauses in between,
+a ring gains nothing at a much lower load.
 """
 
 import dataclasses
@@ -11,31 +12,34 @@ from collections import deque
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """Up to which load a reader sleeps; rates are events a second."""
+    """The load up to which a reader sleeps. Rates are events per second."""
 
-    # Below the first one a reader that is awake goes to sleep, above the second one that sleeps wakes; above the third
-    # one where events are spread, and there none goes to sleep as long as any come.
+    # An awake reader may sleep below `calm_rate`. A sleeping one wakes above `busy_rate`; or above `spread_rate` if the
+    # hub spreads events, that is, sends them to many watchers with pauses. While it does, an awake reader may sleep
+    # only once events stop.
     calm_rate: float = 1_500
     busy_rate: float = 2_500
     spread_rate: float = 250
-    # A rate is judged after so long, or after so many events if it is high.
+    # The time over which an awake reader measures the rate, and the number of events below which a sleeping one does
+    # not wake for it.
     window_seconds: float = 0.1
     busy_events: int = 32
-    # Once for so many events it is checked whether it had better wake. Only some of these checks look whether writers
-    # wait for others' rings, since each is a statement: those that follow one that found somebody, and else one of so
-    # many. So many looks are judged.
+    # A sleeping reader checks after each `events_for_check` events whether it should wake. Some checks also look
+    # whether writers wait for the commit of another one that rings, which takes a statement: one of `checks_for_look`
+    # checks, and each check after a look that found such writers. The reader wakes if the last `looks` looks all found
+    # some.
     events_for_check: int = 32
     checks_for_look: int = 8
     looks: int = 8
-    # When all of them find somebody, commits are slower than they need be: behind a slow disk two writers do, where at
-    # 1,000 commits/s on a quick one every third look does. Then it is tried again after the first time, and after twice
-    # as long whenever that has not gone well for the longest.
+    # Then rings slow commits down: two writers do on a slow disk; on a quick disk 1,000 commits/s make only every third
+    # look find a waiting writer. The reader may sleep again after `first_crowded_seconds`. If it wakes for the same
+    # reason within `longest_crowded_seconds` after that, it stays awake twice as long, up to that bound.
     first_crowded_seconds: float = 1.0
     longest_crowded_seconds: float = 30.0
 
 
 class Load:
-    """What one reader knows of the writers' load."""
+    """The load that one reader has measured."""
 
     def __init__(self, limits: Limits, *, now: float) -> None:
         self._limits = limits
@@ -50,32 +54,32 @@ class Load:
 
     @property
     def must_check(self) -> bool:
-        """Whether it is time to find out whether a reader that sleeps had better wake."""
+        """Whether it is time to ask `is_busy`."""
         return self._unchecked >= self._limits.events_for_check
 
     @property
     def must_look(self) -> bool:
-        """Whether the next check is to know whether writers wait."""
+        """Whether `look` must be called before the next `is_busy`."""
         return self._checks >= self._limits.checks_for_look or (bool(self._waited) and self._waited[-1])
 
     def release(self, events: int, *, now: float) -> None:
-        """Take note of events, polled or told of."""
+        """Count released events, which came from a page or in rings."""
         self._judge(now)
         self._events += events
         self._unchecked += events
 
     def look(self, waiting: int) -> None:
-        """Take note of how many writers wait for others' rings."""
+        """Take the number of writers that wait for the commit of another one that rings."""
         self._checks = 0
         self._waited.append(waiting > 0)
 
     def is_calm(self, *, now: float) -> bool:
-        """Whether a reader that is awake may as well sleep, though there are events."""
+        """Whether an awake reader may sleep although there are events."""
         self._judge(now)
         return self._is_calm and now >= self._crowded_until
 
     def is_busy(self, *, now: float, is_spread: bool) -> bool:
-        """Whether a reader that sleeps had better wake; it is not calm again for a while then."""
+        """Whether a sleeping reader must wake. If so, `is_calm` is false for a while."""
         limits = self._limits
         self._unchecked = 0
         self._checks += 1
@@ -91,7 +95,7 @@ class Load:
 
     def _stay_awake(self, now: float) -> None:
         limits = self._limits
-        # The next trial is to show soon whether it is in vain.
+        # The first check after the next falling asleep looks at once.
         self._checks = limits.checks_for_look
         was_in_vain = now < self._crowded_until + limits.longest_crowded_seconds
         wanted = 2 * self._crowded_seconds if was_in_vain else 0.0

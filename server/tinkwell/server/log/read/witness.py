@@ -1,9 +1,9 @@
-"""What a reader has seen of the log, so that it notices when that is no longer so.
+"""Remembers what a reader has seen of the log last, so that the reader notices if the log has changed behind its back.
 
-A crash may take events back that were delivered, where a writer turned `synchronous_commit` off once its event was
-written; and a sequence that somebody set back hands out revisions that are known to be dead. In both cases positions
-mean nothing any more. What a crash takes back is the end of the write-ahead log, so whatever it was, it is among what
-was seen last; it need not be the highest revision.
+A crash of PostgreSQL may lose delivered events, if a writer turned `synchronous_commit` off after its event was
+written. A sequence that was set back draws revisions again that are known to be dead. In both cases the positions of
+watchers are worthless. A crash loses the end of the write-ahead log, so a lost event is among those that were seen
+last; it need not have the highest revision.
 """
 
 from collections import deque
@@ -16,16 +16,16 @@ _RANGES = 256
 
 
 class Witness:
-    """The events that were released last, and the dead revisions between them."""
+    """The latest released events, and the dead revisions between them."""
 
     def __init__(self) -> None:
-        # Revision and id of each, the latest last.
+        # Revision and id of each event, the latest last.
         self.delivered: deque[tuple[int, str]] = deque(maxlen=_EVENTS)
         # Inclusive ranges.
         self.dead: deque[tuple[int, int]] = deque(maxlen=_RANGES)
 
     def note(self, events: Sequence[Event], *, before: int, released: int) -> None:
-        """Take what has been released: all above `before`, up to and including `released`, that is not dead."""
+        """Take the released events: all above revision `before`, up to and including `released`, that are not dead."""
         self.delivered.extend((event.revision, event.id) for event in events[-_EVENTS:])
         if len(events) == released - before:
             return

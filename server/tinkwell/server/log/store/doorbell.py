@@ -1,6 +1,6 @@
-"""The doorbell's two connections: one listens, the other holds the lock that keeps writers ringing.
+"""The doorbell's two connections: one listens, the other holds the lock that makes writers ring.
 
-They cannot be one: notifications reach a connection only between its transactions, and the lock lives inside one.
+One connection cannot do both: notifications reach a connection only between transactions, and a lock needs one.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from tinkwell.core.event.page import Incomplete, SourceLost
 from tinkwell.server.database import reach
 from tinkwell.server.log.store import row
 
-# What has been told and not taken. Beyond that the log is read, as after a ring that tells of nothing.
+# How many events are kept for the next `wait`. If more come, the log is read instead.
 _MAX_TOLD = 100
-_TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 10.0
 _CLOSE_SECONDS = 1
-# Sent as text, and answered by the number of rows. What is fetched leaves its portal open in the transaction, and the
-# portal a snapshot: while a server sleeps, that would keep vacuum from rows and let REINDEX CONCURRENTLY wait.
+# Sent by `execute`, which returns the number of rows. `fetch` would leave a portal open in the transaction, and with it
+# a snapshot: while a server sleeps, that would keep dead rows from VACUUM and make REINDEX CONCURRENTLY wait.
 _REQUEST = "BEGIN; SELECT WHERE request_bell()"
 _GRANTED = "SELECT 1"
 
-# Takes an event that was told of; returns whether to sleep on.
+# Takes an event that came in a ring; returns whether to go on waiting.
 Hear = Callable[[Event], bool]
 
 
 class Listener(asyncpg.Connection):  # type: ignore[misc] # asyncpg has no types
-    """Passes notifications on at once, where asyncpg would have the event loop go round once more before each.
+    """Passes notifications on at once. asyncpg itself would pass each one on only in the event loop's next round.
 
-    Should a release of asyncpg's not call this method any more, they come as it says that they do.
+    If a release of asyncpg no longer calls this method, notifications still come through `add_listener`.
     """
 
     hear: Callable[[str], None] | None = None
@@ -47,22 +47,31 @@ class Listener(asyncpg.Connection):  # type: ignore[misc] # asyncpg has no types
 class PostgresBell:
     """Implements `tinkwell.server.log.source.Bell`."""
 
-    def __init__(self, listener: Listener, holder: asyncpg.Connection, *, heard: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        holder: asyncpg.Connection,
+        *,
+        heard: Callable[[], None],
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         # Called for each notification.
         self._heard = heard
         self._listener = listener
         self._holder = holder
-        # What was told while nobody waited, as it came; and whether anything rang that told of no event.
+        self._timeout_seconds = timeout_seconds
+        # The payloads of rings that came while `wait` was not running.
         self._told: deque[str] = deque()
+        # Whether a ring came without its event.
         self._must_read = False
-        # Who waits, and takes what is told.
+        # Set while `wait` is running: its future, and the function that takes events.
         self._waiter: asyncio.Future[bool] | None = None
         self._hear: Hear | None = None
         self._is_lost = False
         self._is_held = False
 
     async def start(self) -> None:
-        """Listen; must have returned before the bell is used."""
+        """Listen. Await this before the bell is used."""
         for connection in (self._listener, self._holder):
             connection.add_termination_listener(self._lose)
         channel = await self._listener.fetchval("SELECT bell_channel()")
@@ -70,7 +79,7 @@ class PostgresBell:
             raise Incomplete("bell_secret is empty")
         self._listener.hear = self._ring
         await self._listener.add_listener(channel, lambda *told: self._ring(told[-1]))
-        # Who watches PostgreSQL sees each session's last statement.
+        # pg_stat_activity shows each session's last statement; this one hides the channel, which is secret.
         await self._listener.fetchval("SELECT 1")
 
     @property
@@ -83,7 +92,7 @@ class PostgresBell:
         self._must_read = self._is_lost
 
     async def request(self) -> bool:
-        async with self._using_holder(_TIMEOUT_SECONDS):
+        async with self._using_holder(self._timeout_seconds):
             self._is_held = await self._holder.execute(_REQUEST) == _GRANTED
             if not self._is_held:
                 await self._holder.execute("ROLLBACK")
@@ -106,13 +115,13 @@ class PostgresBell:
 
     async def release(self, *, timeout_seconds: float | None = None) -> None:
         self.clear()
-        async with self._using_holder(timeout_seconds or _TIMEOUT_SECONDS):
-            # One round trip; what follows the rollback is a transaction of its own.
+        async with self._using_holder(timeout_seconds or self._timeout_seconds):
+            # Two transactions in one round trip.
             await self._holder.execute("ROLLBACK; SELECT silence_bell()" if self._is_held else "SELECT silence_bell()")
             self._is_held = False
 
     async def close(self) -> None:
-        """Give the bell back if it is held: when a process stops in its sleep, nobody else may be there to do it."""
+        """Give the bell back if it is held, so that writers need not ring for a process that has stopped."""
         if self._is_held:
             with contextlib.suppress(SourceLost):
                 await self.release(timeout_seconds=_CLOSE_SECONDS)
@@ -126,7 +135,7 @@ class PostgresBell:
                 async with asyncio.timeout(timeout_seconds):
                     yield
             except TimeoutError as error:
-                # It is not asked again, not even to give the bell back.
+                # The session is not used again, not even to give the bell back.
                 self._is_lost = True
                 raise TimeoutError(f"the doorbell's session did not answer for {timeout_seconds} s") from error
 
@@ -138,14 +147,14 @@ class PostgresBell:
         elif self._hear is None:
             self._told.append(payload)
         else:
-            # Without a turn of the loop in between: who waits need not even know.
+            # Called at once, without another round of the event loop. The task that waits need not wake for it.
             self._hear_now(payload, self._hear)
 
     def _hear_now(self, payload: str, hear: Hear) -> None:
         try:
             sleeps_on = self._tell(payload, hear)
         except Exception as error:
-            # The loop would only log it.
+            # An error that leaves this callback would only be logged: raise it in `wait`.
             self._hear = None
             if self._waiter is not None and not self._waiter.done():
                 self._waiter.set_exception(error)
@@ -157,7 +166,8 @@ class PostgresBell:
         try:
             event = row.parse(payload)
         except ValueError:
-            # An event of a later release, or told in another form: the log gives it, or says why it cannot.
+            # The event comes from a later release, or its form is unknown. Reading the log returns it or raises why
+            # not.
             self._must_read = True
             return False
         return hear(event)

@@ -1,4 +1,4 @@
-"""Whether the log still is what somebody has seen of it."""
+"""Checks that the log still has what a reader has seen of it."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,10 @@ _REVIVED = """
 async def holds(
     connection: asyncpg.Connection, *, delivered: Sequence[tuple[int, str]], dead: Sequence[tuple[int, int]]
 ) -> bool:
-    """Return whether these events, by revision and id, are there unless they are forgotten, and none in the ranges."""
+    """Return whether the log has all delivered events (revision and id), and none in the dead ranges of revisions.
+
+    Events that retention has forgotten count as present.
+    """
     if dead and await connection.fetchval(_REVIVED, [first for first, _ in dead], [last for _, last in dead]):
         return False
     if not delivered:
@@ -25,10 +28,10 @@ async def holds(
     rows = await connection.fetch(_EVENTS, [revision for revision, _ in delivered])
     found = {row[0]: row[1] for row in rows}
     gone = [revision for revision, event_id in delivered if found.get(revision) != event_id]
-    # Read last: what was forgotten meanwhile is no longer there.
+    # Read after the events: some of them may have been forgotten before they were read.
     return not gone or max(gone) < (await connection.fetchval(_OLDEST) or 0)
 
 
 async def renounce(connection: asyncpg.Connection, known: str) -> None:
-    """Give the log another history, unless it has another one than this already."""
+    """Give the log a new history if its history still is `known`."""
     await connection.execute("SELECT renew_history($1::text::uuid)", known)

@@ -1,7 +1,7 @@
 """The event log in PostgreSQL: implements `tinkwell.server.log.source` over connections of its own.
 
-The reader's statements run one by one outside transaction blocks, so that each has a snapshot of its own: the rule in
-`tinkwell.server.log.read.order` depends on that.
+The reader's statements run one by one outside transaction blocks, so each has a snapshot of its own. The rule in
+`tinkwell.server.log.read.order` depends on this.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tinkwell.core.event.page import History, Incomplete, Page, Replay, SourceLo
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.database import guard, reach, session
 from tinkwell.server.log.store import evidence, row, statement, who
-from tinkwell.server.log.store.doorbell import Listener, PostgresBell
+from tinkwell.server.log.store.doorbell import TIMEOUT_SECONDS, Listener, PostgresBell
 
 logger = logging.getLogger(__name__)
 
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 _PAGE_EVENTS = 1_000
 _PAGE_BYTES = 8 << 20
-# A poll looks through so many revisions first: a part of one partition, or of two.
+# How many revisions above the tail a poll looks through first. They lie in one or two partitions.
 _NEAR = 1_000_000
 _HIGHEST = 2**63 - 1
-# How many revisions one replay looks through, so that a selection that matches little gets on, too: bookmarks go out
-# in between, and the next watcher has its turn.
+# How many revisions one replay looks through. So a replay ends soon even if few events match: the watcher gets a
+# bookmark, and other watchers can read.
 _MAX_SPAN = 50_000
 _NEXT = "SELECT revision FROM events WHERE revision BETWEEN $1 AND $2 ORDER BY revision LIMIT 1"
 _IN_FORCE = "SELECT history_id::text, oldest_revision FROM event_history WHERE identity = log_identity()"
@@ -40,25 +40,34 @@ _FIRST_SINCE = "SELECT first_revision_since(clock_timestamp() - make_interval(se
 _CONNECT_SECONDS = 10
 _COMMAND_SECONDS = 10
 _REPLAY_SECONDS = 60
-# How often the catalogue is looked through, in looks at what decides about missing revisions.
+# `verify` checks the whole schema once in this many calls, and only the sequence otherwise.
 _SCHEMA_EVERY = 10
-# The last column of whatever is read.
+# The last column of a row: how many bytes of data it has.
 _size = operator.itemgetter(-1)
 
 
 class PostgresLog:
-    """One process's view of the log. `open` and `close` frame the pool that watchers who are behind read through."""
+    """The log of one process. While `open` lasts, it has a pool of connections for watchers that are behind."""
 
-    def __init__(self, database_url: str, *, table_readers: int) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        table_readers: int,
+        bell_timeout_seconds: float = TIMEOUT_SECONDS,
+        max_span: int = _MAX_SPAN,
+    ) -> None:
         self._database_url = database_url
+        self._bell_timeout_seconds = bell_timeout_seconds
+        self._max_span = max_span
         self._table_readers = table_readers
         self._pool: asyncpg.Pool | None = None
-        # How many times writers have rung the doorbell, heard by this process.
+        # The number of rings that this process has received.
         self.notifications = 0
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["PostgresLog"]:
-        """Keep the pool for replays."""
+        """Keep the pool of connections for `replay` and the questions about positions."""
         pool = await session.create_pool(
             self._database_url, session.REPLAY, command_seconds=_REPLAY_SECONDS, max_size=self._table_readers
         )
@@ -71,19 +80,24 @@ class PostgresLog:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator["PostgresSession"]:
-        """Connect the reader, the listener and the holder of the bell."""
+        """Open the three connections of a reader: for reading, for listening, and for holding the bell."""
         async with contextlib.AsyncExitStack() as stack:
             with reach.lost():
                 reader = await self._connect(stack, session.READER)
                 listener = await self._connect(stack, session.LISTENER, Listener)
                 holder = await self._connect(stack, session.BELL)
                 if await reader.fetchval("SELECT pg_is_in_recovery()"):
-                    raise SourceLost("this server is a standby; the log is read on the primary")
+                    raise SourceLost("this PostgreSQL server is a standby; the log must be read on the primary")
                 await _refuse_several(reader, listener, holder)
                 if await reader.fetchval("SELECT mend_bell()"):
-                    logger.warning("the bell could not be read, and was made anew, as after a fail-over")
+                    logger.warning("the bell could not be read, as after a fail-over, and was created again")
                 await _plan(reader)
-                bell = PostgresBell(listener, holder, heard=self._count_notification)
+                bell = PostgresBell(
+                    listener,
+                    holder,
+                    heard=self._count_notification,
+                    timeout_seconds=self._bell_timeout_seconds,
+                )
                 await bell.start()
             try:
                 yield PostgresSession(reader, bell)
@@ -96,15 +110,15 @@ class PostgresLog:
         """See `Source.replay`."""
         with reach.lost():
             async with self._acquire() as connection:
-                until = min(last, first + _MAX_SPAN - 1)
+                until = min(last, first + self._max_span - 1)
                 rows = await _look_through(connection, first, until, selection, max_count, max_bytes)
                 if not rows:
-                    # Millions of numbers may be dead: the span begins at the next event, whatever it is.
+                    # Millions of revisions may be dead: go on at the next event, whether it matches or not.
                     begin = await connection.fetchval(_NEXT, first, last)
-                    checked, until = until, last if begin is None else min(last, begin + _MAX_SPAN - 1)
+                    checked, until = until, last if begin is None else min(last, begin + self._max_span - 1)
                     if until > checked:
                         rows = await _look_through(connection, checked + 1, until, selection, max_count, max_bytes)
-                # Read after the page: what was forgotten in between is missing from it.
+                # Read after the events: some of them may have been forgotten before they were read.
                 history = await _history_in_force(connection)
         if history.history_id != history_id:
             raise errors.OtherHistory("the database is another one than before", history_id=history.history_id)
@@ -137,7 +151,8 @@ class PostgresLog:
         pool = self._pool
         if pool is None:
             raise errors.Unavailable("the server is stopping; try again")
-        # The pool's own timeout makes a task of it, and a connection that is free would only be had some turns later.
+        # The pool's own timeout would run `acquire` in a task, which takes several rounds of the event loop even if a
+        # connection is free.
         async with asyncio.timeout(_CONNECT_SECONDS):
             connection = await pool.acquire()
         try:
@@ -165,7 +180,7 @@ class PostgresSession:
     def __init__(self, connection: asyncpg.Connection, bell: PostgresBell) -> None:
         self._connection = connection
         self._bell = bell
-        # How often it was verified what the log is.
+        # The number of calls of `verify`.
         self._verified = 0
 
     @property
@@ -180,7 +195,7 @@ class PostgresSession:
         self, *, known: str, delivered: Sequence[tuple[int, str]], dead: Sequence[tuple[int, int]]
     ) -> bool:
         with reach.lost():
-            # The whole catalogue takes some milliseconds, and changes seldom.
+            # Checking the whole schema takes some milliseconds, and it changes seldom.
             look = guard.faults_of_sequence if self._verified % _SCHEMA_EVERY else guard.faults_of_schema
             self._verified += 1
             _require(await look(self._connection.fetch))
@@ -210,7 +225,7 @@ class PostgresSession:
         with reach.lost():
             if not gaps and tail is not None:
                 rows = await self._tail(tail, through=tail + _NEAR)
-                # More numbers may be dead than were looked through. Which was drawn last is known without a look.
+                # More revisions than were looked through may be dead. The highest drawn one costs little to read.
                 if not rows and await _last_drawn(self._connection) > tail + _NEAR:
                     rows = await self._tail(tail, through=_HIGHEST)
             else:
@@ -226,7 +241,7 @@ class PostgresSession:
 
     async def holders(self) -> frozenset[str]:
         with reach.lost():
-            # Sessions that draw several numbers at once use the rest later, when nobody holds anything.
+            # The sequence must not cache: a session could use cached numbers later, without the lock when it drew them.
             _require(await guard.faults_of_sequence(self._connection.fetch))
             return frozenset(await self._connection.fetchval(statement.HOLDERS) or ())
 
@@ -241,14 +256,15 @@ def _require(faults: list[str]) -> None:
 
 
 async def _refuse_several(*connections: asyncpg.Connection) -> None:
-    """Raise `SourceLost` if the connections, which may choose among several hosts, lead to more than one server."""
+    """Raise `SourceLost` if the connections lead to different servers, which a URL with several hosts makes
+    possible."""
     started = {await connection.fetchval("SELECT pg_postmaster_start_time()") for connection in connections}
     if len(started) > 1:
         raise SourceLost("the database's URL leads to more than one server")
 
 
 async def _plan(reader: asyncpg.Connection) -> None:
-    """Run what is seldom needed once: to plan it over all partitions takes longer than anybody should wait for."""
+    """Run each seldom used statement once, since planning it over all partitions takes long."""
     await reader.fetch(statement.PAGE, [], [], _HIGHEST, 1, 1)
     await reader.fetch(statement.TAIL, _HIGHEST, 1, 1, _HIGHEST)
     for query in (statement.HOLDERS, statement.WAITING):
@@ -258,7 +274,7 @@ async def _plan(reader: asyncpg.Connection) -> None:
 async def _look_through(
     connection: asyncpg.Connection, first: int, last: int, selection: Selection, max_count: int, max_bytes: int
 ) -> list[asyncpg.Record]:
-    """Return selected rows, as far as the limits allow."""
+    """Return selected rows of a range of revisions, up to the limits."""
     rows: list[asyncpg.Record] = await connection.fetch(
         statement.REPLAY,
         first,
@@ -274,7 +290,7 @@ async def _look_through(
 
 
 def _known(value: T | None) -> T:
-    """Return what follows from the one row of `event_history`."""
+    """Return the value, which was read from the one row of `event_history`. Raises `Incomplete` if that is missing."""
     if value is None:
         raise Incomplete("event_history is empty")
     return value
@@ -288,10 +304,10 @@ async def _history(connection: asyncpg.Connection, *, seen: int = 0, known: str 
 
 
 async def _history_in_force(connection: asyncpg.Connection) -> History:
-    """Return what `_history` does; as long as the log is the one it was, in a third of the time."""
+    """Return the same as `_history`, which takes longer, because this is quick while the history has not changed."""
     try:
         row = await connection.fetchrow(_IN_FORCE)
-    except asyncpg.InsufficientPrivilegeError:  # on sites that keep roles from asking for the cluster's identity
+    except asyncpg.InsufficientPrivilegeError:  # a site may deny roles the function that reads the cluster's identity
         row = None
     return History(row[0], row[1]) if row is not None else await _history(connection)
 
@@ -304,7 +320,8 @@ def _page(rows: Sequence[asyncpg.Record], *, max_count: int, max_bytes: int) -> 
     try:
         events = list(map(row.event, rows))
     except row.UnknownKind as error:
-        # A later release adds kinds while servers of this one still run. Nothing is passed that watchers are due.
+        # A later release may add kinds while servers of this release run. Skipping the event would lose it for
+        # watchers.
         raise SourceLost(f"this server does not know events of the kind {error}; upgrade this server") from error
     return Page(events, _is_cut(rows, max_count=max_count, max_bytes=max_bytes))
 

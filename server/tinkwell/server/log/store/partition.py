@@ -1,16 +1,15 @@
-"""The partitions of the event log: looks at them, adds, closes and discards them.
+"""The partitions of the event log: reads, adds, closes and discards them.
 
-Each step is complete in itself, and what an interrupted one leaves behind is found by the next session. Nothing here
-waits for a lock that others would queue behind. What each step locks, beside tables that nobody else can see yet or any
-more:
+If a step is interrupted, the next session finds what it left behind. No step waits for a lock in a way that makes other
+sessions wait behind it. Besides tables that no other session sees, the steps lock:
 
-    add       SHARE UPDATE EXCLUSIVE on `events`, which readers and writers do not mind
-    close     nothing but the sequence's page, a number at a time
+    add       `events`, SHARE UPDATE EXCLUSIVE, which does not conflict with reading and writing
+    close     only the sequence's page, for one number at a time
     forget    the one row of `event_history`
-    discard   as `add`; DETACH CONCURRENTLY waits for everybody who has used `events`, and holds nothing meanwhile
+    discard   as `add`; DETACH CONCURRENTLY waits for all transactions that have used `events`, without a lock
 
-The session that takes them is never idle in a transaction: a step of several statements is sent as one. Whose turn
-it is says the lock of a second session, which does nothing else.
+The session is never idle in a transaction: a step of several statements sends them together. A second session does
+nothing but hold the lock that decides which server changes the partitions.
 """
 
 import asyncio
@@ -28,12 +27,12 @@ from tinkwell.server.database import engine, reach
 from tinkwell.server.database import session as sessions
 from tinkwell.server.log.store import statement, who
 
-# Only the owner of the log may take this lock, where an advisory one would be anybody's. It conflicts with itself, and
-# with no reader or writer.
+# Only the owner of the log may take this lock, while any role may take an advisory lock. It conflicts with itself, but
+# not with reading and writing.
 LOCK = "LOCK TABLE ONLY event_discard IN SHARE UPDATE EXCLUSIVE MODE NOWAIT"
-# Longer than any wait for a lock, so that PostgreSQL's own limits come first.
+# Longer than PostgreSQL's own limit for a wait for a lock, so that that comes first.
 _COMMAND_SECONDS = 120
-# Each takes about 10 ms, and at least as long a pause, so that writers get at the sequence.
+# Drawing this many numbers takes about 10 ms. A pause of the same length follows, in which writers can draw.
 _DRAWN_AT_ONCE = 50_000
 _PATIENCE_SECONDS = 60
 _POLL_SECONDS = 0.02
@@ -55,8 +54,8 @@ _PARTITIONS = r"""
        AND NOT EXISTS (SELECT FROM event_discard d WHERE d.partition_name = c.relname)
      ORDER BY bound.first
 """
-# One statement, so that a partition is never discarded whose revisions are not known to be forgotten. What was drawn
-# above its last event is dead: a watcher that has everything up to that event has missed nothing.
+# A single statement, so that no partition is discarded before its revisions are recorded as forgotten. Revisions above
+# the partition's last event are dead, so a watcher that has everything up to that event has missed nothing.
 _FORGET = """
     WITH forgotten AS (
         UPDATE event_history
@@ -74,7 +73,7 @@ _QUALIFIED = """
 _IS_PENDING = """
     SELECT inhdetachpending FROM pg_inherits WHERE inhparent = 'events'::regclass AND inhrelid = to_regclass($1)
 """
-# Whoever has used a partition that is being detached, or has a snapshot in which it is still attached.
+# The sessions that have used a partition that is being detached, or have a snapshot in which it is still attached.
 _USERS = """
     SELECT array_agg(pid)
       FROM (SELECT pid FROM pg_locks
@@ -84,7 +83,7 @@ _USERS = """
             SELECT a.pid FROM pg_inherits i JOIN pg_stat_activity a ON age(a.backend_xmin) >= age(i.xmin)
              WHERE i.inhrelid = to_regclass($1) AND a.datname = current_database() AND a.pid <> pg_backend_pid()) users
 """
-# The table and its name leave together, or the next session would not know whether the table is another's.
+# The table and its name in event_discard go together. Otherwise the next session could not tell whose the table is.
 _DROP = (
     "SELECT format('DROP TABLE IF EXISTS %s; DELETE FROM event_discard WHERE partition_name = %L', $1::text, $2::text)"
 )
@@ -108,13 +107,13 @@ async def _connect(
 ) -> asyncpg.Connection:
     with _failures():
         connection = await sessions.connect(database_url, settings, command_seconds=_COMMAND_SECONDS)
-    # Also ends what PostgreSQL is still doing for us, and gives the lock back.
+    # Ends the statement that PostgreSQL may still be running, and releases the lock.
     stack.callback(connection.terminate)
     return connection
 
 
 class PartitionSession:
-    """The steps. Each raises `StepFailed` when the database refuses or is out of reach."""
+    """Reads and changes partitions. Each method raises `StepFailed` if the database refuses or is out of reach."""
 
     def __init__(self, connection: asyncpg.Connection, turn: asyncpg.Connection, patience_seconds: float) -> None:
         self._connection = connection
@@ -127,7 +126,7 @@ class PartitionSession:
             return bool(await self._connection.fetchval(_OWNS))
 
     async def lock(self) -> bool:
-        """Return whether this session is the one that may change the partitions, until it ends."""
+        """Ask for the lock that allows to change partitions, until the session ends; return whether it was granted."""
         with _failures():
             try:
                 await self._turn.execute(f"BEGIN; {LOCK}")
@@ -136,7 +135,7 @@ class PartitionSession:
             return True
 
     async def look(self, policy: Policy) -> Shelf:
-        """Read what a decision needs. It takes time in proportion to the count that is kept."""
+        """Read what `retention.decide` needs. This takes time in proportion to the number of events that is kept."""
         with _failures():
             last_drawn = int(await self._connection.fetchval(_LAST_DRAWN))
             rows = await self._connection.fetch(_PARTITIONS)
@@ -153,7 +152,7 @@ class PartitionSession:
             )
 
     async def add(self, partition: Partition) -> None:
-        """Make a table of its own and attach it, in one transaction."""
+        """Create a table and attach it as a partition, in one transaction."""
         with _failures():
             table = await self._qualified(partition.name)
             owner = await self._connection.fetchval(_OWNER)
@@ -162,15 +161,15 @@ class PartitionSession:
                 f"ALTER TABLE {table} OWNER TO {owner};"
                 f"ALTER TABLE events ATTACH PARTITION {table}"
                 f" FOR VALUES FROM ({int(partition.first)}) TO ({int(partition.end)});"
-                # Triggers for each row come with the attachment, those for each statement do not.
+                # Attaching a table copies row triggers to it, but no statement triggers.
                 f"CREATE TRIGGER events_truncate BEFORE TRUNCATE ON {table} EXECUTE FUNCTION refuse_truncate();"
                 f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER events_truncate"
             )
 
     async def close(self, partition: Partition) -> None:
-        """Draw what is left of a partition's numbers and throw them away, so that the next event begins another one.
+        """Draw the unused numbers of a partition and discard them, so that the next event goes into the next partition.
 
-        Numbers are drawn, never set: a sequence that is set back under a writer's feet would hand one out twice.
+        They are drawn with nextval: setting the sequence while writers draw could give the same number out twice.
         """
         with _failures():
             while (left := partition.end - 1 - int(await self._connection.fetchval(_LAST_DRAWN))) > 0:
@@ -182,9 +181,9 @@ class PartitionSession:
                 await asyncio.sleep(asyncio.get_running_loop().time() - began)
 
     async def settle(self) -> int:
-        """Wait until whoever may have drawn one of the revisions so far has ended; return the last of them.
+        """Wait until all transactions that may have drawn a revision have ended; return the last revision drawn before.
 
-        From then on, a statement sees all events up to it that will ever exist. Raises `StillUsed`.
+        After that, every statement sees all events up to that revision that will ever exist. Raises `StillUsed`.
         """
         with _failures():
             last_drawn = int(await self._connection.fetchval(_LAST_DRAWN))
@@ -199,25 +198,26 @@ class PartitionSession:
             return last_drawn
 
     async def forget(self, partition: Partition) -> None:
-        """Promise that its events will not be asked for any more; it must be complete and settled."""
+        """Record that the partition's events are forgotten. The partition must be full and settled."""
         with _failures():
             if not await self._connection.fetchval(_FORGET, partition.name, partition.first, partition.end):
                 raise Incomplete("event_history is empty")
 
     async def discarded(self) -> list[str]:
-        """Return the names of the partitions that are forgotten and not dropped yet."""
+        """Return the names of the partitions that are forgotten but not dropped yet."""
         with _failures():
             return [row[0] for row in await self._connection.fetch(_DISCARDED)]
 
     async def discard(self, name: str) -> None:
-        """Detach a forgotten partition, unless that is done, and drop it. Raises `StillUsed`."""
+        """Detach a forgotten partition, if it is still attached, and drop it. Raises `StillUsed`."""
         with _failures():
             table = await self._qualified(name)
             await self._detach(table)
             await self._connection.execute(await self._connection.fetchval(_DROP, table, name))
 
     async def _detach(self, table: str) -> None:
-        # PostgreSQL waits for others to end as if for a lock, but nobody waits behind this one meanwhile.
+        # DETACH CONCURRENTLY waits for other transactions to end. The limit for locks holds for this wait too, but no
+        # other session waits behind it.
         await self._connection.execute(_LIMIT, f"{int(self._patience_seconds * 1000)}ms")
         is_pending = await self._connection.fetchval(_IS_PENDING, table)
         if is_pending:
@@ -232,7 +232,7 @@ class PartitionSession:
         await self._connection.execute(_LIMIT, sessions.RETENTION["lock_timeout"])
 
     async def _wait_for_users(self, table: str) -> None:
-        # FINALIZE locks the partition first and waits then, which could be for somebody who wants the partition.
+        # FINALIZE locks the partition before it waits, and could then wait for a session that waits for the partition.
         deadline = self._deadline()
         while pids := await self._connection.fetchval(_USERS, table):
             if asyncio.get_running_loop().time() > deadline:
@@ -259,7 +259,7 @@ class PartitionSession:
 
 @contextlib.contextmanager
 def _failures() -> Iterator[None]:
-    """Turn the driver's errors into those of the rule."""
+    """Turn the driver's errors into `StepFailed` and `StillUsed`."""
     try:
         yield
     except asyncpg.LockNotAvailableError as error:

@@ -1,4 +1,4 @@
-"""Events as PostgreSQL gives them: as a row of the log, and as the text that a ring tells."""
+"""Makes events of what PostgreSQL sends: of rows of the log, and of the payloads of rings."""
 
 import enum
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class UnknownKind(ValueError):
 
 
 class _Kinds(dict[str, K]):
-    """The members of an enumeration; far cheaper than calling it, for every event that is read."""
+    """The members of an enumeration by value. Looking one up is much faster than calling the enumeration."""
 
     def __missing__(self, kind: str) -> K:
         raise UnknownKind(kind)
@@ -29,14 +29,14 @@ _EVENT_TYPES = _Kinds((str(kind), kind) for kind in EventType)
 
 
 def event(row: Iterable[Any]) -> Event:
-    """Read a row of `page.sql` or `tail.sql`. Raises `UnknownKind`."""
+    """Make an event of a row of `page.sql` or `tail.sql`. Raises `UnknownKind`."""
     revision, event_id, about, resource_id, parent_id, kind, name, version, created_at, actor, data, _ = row
     about, kind = _RESOURCE_TYPES[about], _EVENT_TYPES[kind]
     return Event(revision, event_id, about, resource_id, parent_id, kind, name, version, created_at, actor, data)
 
 
 def parse(payload: str) -> Event:
-    """Read what `ring_bell` tells. Raises `UnknownKind`, or, for anything else, `ValueError`."""
+    """Make an event of a payload of `ring_bell`. Raises `UnknownKind`; or `ValueError` if the form is unknown."""
     revision, event_id, about, resource_id, parent_id, kind, name, version, created_at, data, actor = payload.split(
         _SEPARATOR, _FIELDS - 1
     )

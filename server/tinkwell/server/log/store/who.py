@@ -1,4 +1,4 @@
-"""Finds out whose open transactions are, for people."""
+"""Describes open transactions and sessions to people."""
 
 from collections.abc import Iterable
 
@@ -11,8 +11,8 @@ from tinkwell.server.log.store import statement
 async def holders(
     connection: asyncpg.Connection, *, transactions: Iterable[str] = (), pids: Iterable[int] = ()
 ) -> list[Holder]:
-    """Return whose the transactions, by their virtual numbers, and the sessions are, the longest open first.
+    """Describe transactions, given by virtual transaction id, and sessions; those that are open for longest first.
 
-    Those that have ended meanwhile are left out.
+    Leaves out those that have ended meanwhile.
     """
     return [Holder(*row) for row in await connection.fetch(statement.WHO, sorted(transactions), sorted(pids))]

@@ -202,7 +202,7 @@ class Documents:
         revision = await self._secrets.open(connection, _revision(locked.release_id, number))
         if any(each.has_forgotten for each in revision.values()):
             raise errors.SecretsDisabled(
-                f"those of revision {number} were forgotten, since their key is lost; apply the release with its values"
+                f"those of revision {number} were deleted, since their key is lost; apply the release with its values"
             )
         return OpenedWork(
             texts=await self._texts(connection, locked),

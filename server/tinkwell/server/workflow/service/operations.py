@@ -34,8 +34,19 @@ _IDS_PAGE = 5_000
 class WorkflowService:
     """The operations on workflows. Methods that take an id raise `errors.InvalidField` and `errors.NotFound` for it."""
 
-    def __init__(self, database: Database, rendering: Rendering, *, retention_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        database: Database,
+        rendering: Rendering,
+        *,
+        retention_seconds: float = 0.0,
+        page: int = _PAGE,
+        ids_page: int = _IDS_PAGE,
+    ) -> None:
+        """`page` and `ids_page` bound how many rows, and how many ids of workflows, are read at once."""
         self._database = database
+        self._page = page
+        self._ids_page = ids_page
         self._retention_seconds = retention_seconds
         self._pruning = Pruning(database)
         self._creation = WorkflowCreation(database, rendering)
@@ -74,7 +85,7 @@ class WorkflowService:
         """Yield the ids of the unfinished workflows, in pages."""
         place: workflow_progress.Place | None = workflow_progress.BEGINNING
         while place is not None:
-            page, place = await workflow_progress.unfinished(self._database.fetch, after=place, limit=_IDS_PAGE)
+            page, place = await workflow_progress.unfinished(self._database.fetch, after=place, limit=self._ids_page)
             yield page
 
     async def list_actions(self, workflow_id: str) -> list[Action]:
@@ -190,13 +201,13 @@ class WorkflowService:
 
     async def _journal(self, workflow_id: str, after: int) -> tuple[list[JournalEntry], int]:
         return await self._database.read(
-            lambda connection: action_status.page(connection, workflow_id, after=after, limit=_PAGE)
+            lambda connection: action_status.page(connection, workflow_id, after=after, limit=self._page)
         )
 
     async def _due(
         self, worker_id: str, after: workflow_progress.Place
     ) -> tuple[list[Progress], workflow_progress.Place]:
-        return await workflow_progress.due(self._database.fetch, worker_id, after=after, limit=_PAGE)
+        return await workflow_progress.due(self._database.fetch, worker_id, after=after, limit=self._page)
 
 
 def _age(wanted: float | None, retention_seconds: float) -> float:

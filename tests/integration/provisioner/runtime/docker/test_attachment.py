@@ -300,7 +300,7 @@ async def test_an_engine_that_does_not_let_itself_be_attached_to_leaves_nothing_
     box: Box, run: docker_run.DockerRun
 ) -> None:
     box.fake.serve("/containers/c/attach", lambda request: request.answer({}))
-    with pytest.raises(port.RunError, match="the container did not start: the engine does not make the connection"):
+    with pytest.raises(port.RunError, match="the container did not start: the engine does not attach the connection"):
         await run.start(stdin=b"x")
     assert box.seen == ["POST /attach", "DELETE "]
 
@@ -321,7 +321,7 @@ async def test_what_was_said_to_somebody_else_is_neither_read_nor_answered(box: 
     box.fake.serve_state("c", "exited", log="none")
     assert await lines(run) == []
     assert (await wait(run)).code == 3
-    with pytest.raises(port.RunError, match="gone with that one") as caught:
+    with pytest.raises(port.RunError, match="because the process that started it is gone") as caught:
         await run.answer()
     assert caught.value.reason is port.Reason.LOST
     assert run.image_id == "sha256:1"

@@ -1,4 +1,4 @@
-"""What is to be done about an operation, case by case; what holds for any of them is in `test_decide_property`."""
+"""What is to be done about an operation, case by case; what holds for any of them is in `tests/model/release`."""
 
 import json
 from collections.abc import Iterable, Sequence

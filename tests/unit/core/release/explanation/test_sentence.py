@@ -44,7 +44,10 @@ def operation(**more: Any) -> OperationFact:
         (operation(), "install of shop is RUNNING, 259 s left; p1 (engine docker:1) carries it out"),
         (
             operation(is_cancel_requested=True),
-            "install of shop is RUNNING, 259 s left; its end was asked for; p1 (engine docker:1) carries it out",
+            (
+                "install of shop is RUNNING, 259 s left; its cancellation was requested; p1 (engine docker:1)"
+                " carries it out"
+            ),
         ),
         (
             operation(state=State.PENDING, holder=None, alive=()),
@@ -57,9 +60,8 @@ def operation(**more: Any) -> OperationFact:
         (
             operation(state=State.PENDING, holder=None, alive=(P1,)),
             (
-                "install of shop is PENDING, 259 s left; no provisioner has taken it; one will that takes"
-                " operations of"
-                " default: see p1 (engine docker:1)"
+                "install of shop is PENDING, 259 s left; no provisioner has taken it; one that takes operations of"
+                " default will do so; alive: p1 (engine docker:1)"
             ),
         ),
         (
@@ -73,18 +75,16 @@ def operation(**more: Any) -> OperationFact:
         (
             operation(state=State.PENDING, holder=None, engine="docker:2"),
             (
-                "install of shop is PENDING, 259 s left; no provisioner has taken it; one will that takes"
-                " operations of"
-                " default: see p2 (engine docker:2)"
+                "install of shop is PENDING, 259 s left; no provisioner has taken it; one that takes operations of"
+                " default will do so; alive: p2 (engine docker:2)"
             ),
         ),
         (
             operation(holder=replace(P1, silent_seconds=40.0), alive=(P2,)),
             (
-                "install of shop is RUNNING, 259 s left; p1 (engine docker:1), which had it, has not been"
-                " heard of since"
-                " 40 s, and no provisioner has taken it; one will that takes operations of default: see p2 (engine"
-                " docker:2)"
+                "install of shop is RUNNING, 259 s left; p1 (engine docker:1), which carried it out, has been silent"
+                " for 40 s, and no provisioner has taken it; one that takes operations of default will do so;"
+                " alive: p2 (engine docker:2)"
             ),
         ),
         (
@@ -146,9 +146,9 @@ BUSY = WORKING | {"shop.nginx:site": _N.INSTALLING}
             facts(BUSY, nginx={"seconds": 43.0}, nginx_site={"seconds": 42.0, "step": CREATING}),
             "bar",
             (
-                "shop.bar (batch 2) waits: shop.nginx is INSTALLING since 43 s: 0 of 1 are done"
-                " (shop.nginx:site is INSTALLING"
-                " since 42 s at action create-vm (attempt 1 of 2, 259 s left)); shop.rabbitmq is READY"
+                "shop.bar (batch 2) waits: shop.nginx has been INSTALLING for 43 s: 0 of 1 are done"
+                " (shop.nginx:site has been INSTALLING"
+                " for 42 s at action create-vm (attempt 1 of 2, 259 s left)); shop.rabbitmq is READY"
             ),
             ("shop.nginx",),
         ),
@@ -156,7 +156,7 @@ BUSY = WORKING | {"shop.nginx:site": _N.INSTALLING}
             facts(BUSY, nginx={"seconds": 43.0}),
             "bar:site",
             (
-                "shop.bar:site (batch 2) waits: shop.nginx is INSTALLING since 43 s: 0 of 1 are done"
+                "shop.bar:site (batch 2) waits: shop.nginx has been INSTALLING for 43 s: 0 of 1 are done"
                 " (shop.nginx:site is"
                 " INSTALLING)"
             ),
@@ -187,7 +187,7 @@ BUSY = WORKING | {"shop.nginx:site": _N.INSTALLING}
         (
             facts(WORKING | {"shop.rabbitmq:site": _N.INSTALLING}, operation(parallel=1)),
             "nginx:site",
-            "shop.nginx:site (batch 1) waits for its turn: at most 1 are worked on at once, now shop.rabbitmq:site",
+            "shop.nginx:site (batch 1) waits for its turn: at most 1 at a time, now shop.rabbitmq:site",
             (),
         ),
         (
@@ -217,7 +217,7 @@ BUSY = WORKING | {"shop.nginx:site": _N.INSTALLING}
         (
             facts(WORKING, rabbitmq_site={"is_changed": True, "seconds": 5.0}),
             "rabbitmq:site",
-            "shop.rabbitmq:site (batch 1) is READY since 5 s; it was changed",
+            "shop.rabbitmq:site (batch 1) has been READY for 5 s; it was changed",
             (),
         ),
         (

@@ -1,17 +1,15 @@
 """Expressions whose child's module runs in the test's own process."""
 
-import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
+from support import same_process as children
 from tinkwell.core import errors
 from tinkwell.core.release.manifest.late import Late
 from tinkwell.core.release.manifest.model import Manifest
-from tinkwell.provisioner.release.expression import child
 from tinkwell.provisioner.release.expression.evaluate import Expressions, Rendered
 from tinkwell.provisioner.release.expression.naming import ManifestNames, Release
-from tinkwell.sandbox.child import Child
 
 RELEASE: Release = {
     "name": "shop",
@@ -22,18 +20,8 @@ RELEASE: Release = {
 }
 
 
-class _SameProcess:
-    async def call(self, request: bytes) -> bytes:
-        return json.dumps(child.handle(json.loads(request), lambda _: None)).encode()
-
-    async def close(self) -> None:
-        pass
-
-
 def same_process() -> Expressions:
-    made = Expressions()
-    made._child = cast(Child, _SameProcess())
-    return made
+    return Expressions(make_child=children.same_process)
 
 
 async def rendered(resources: Any, variables: Any = None, **others: Any) -> Rendered:

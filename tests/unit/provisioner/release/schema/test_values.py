@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from unit.provisioner.release.chart.releasing import charts
 
+from support.same_process import same_process
 from tinkwell.core import errors
 from tinkwell.core.release.chart.process import Unit
 from tinkwell.core.value.document import JsonObject
@@ -17,7 +18,7 @@ SCHEMA = {"properties": {"password": {"type": "string", "writeOnly": True}, "siz
 
 @pytest.fixture
 async def schemas() -> AsyncIterator[Schemas]:
-    found = Schemas()
+    found = Schemas(make_child=same_process)
     yield found
     await found.close()
 

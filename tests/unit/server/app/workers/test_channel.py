@@ -2,15 +2,12 @@
 
 import socket
 
-import pytest
-
 from tinkwell.server.app.workers.channel import Channel
 
 
-async def test_a_line_that_is_too_long_ends_the_channel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.app.workers.channel._MAX_BYTES", 100)
+async def test_a_line_that_is_too_long_ends_the_channel() -> None:
     ours, theirs = socket.socketpair()
-    supervisor, worker = await Channel.over(ours), await Channel.over(theirs)
+    supervisor, worker = await Channel.over(ours, max_bytes=100), await Channel.over(theirs)
     try:
         await worker.send({"id": 1, "answer": "short"})
         await worker.send({"id": 2, "answer": "long" * 100})

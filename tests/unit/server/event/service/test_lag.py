@@ -8,7 +8,6 @@ import pytest
 
 from support.waiting import eventually
 from tinkwell.core import errors
-from tinkwell.server.event.service import lag as module
 from tinkwell.server.event.service.lag import Lag
 from tinkwell.server.event.store.position import Position
 from tinkwell.server.log.fanout.hub import Hub
@@ -19,14 +18,14 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 class Site:
     """A database that looks as it is told, a hub, and clocks that stand still."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_looks: int = 1_000) -> None:
         self.revision = 0
         self.now = 0.0
         self.database_now = 0.0
         self.look_seconds = 0.0
         self.hub = Hub(encode=lambda event: b"", ring_bytes=1 << 20, subscriber_bytes=1 << 20, max_subscribers=1)
         self.hub.open(history_id="h", last=0)
-        self.lag = Lag(self.look, self.hub, clock=lambda: self.now, wall=lambda: self.now)
+        self.lag = Lag(self.look, self.hub, most_looks=most_looks, clock=lambda: self.now, wall=lambda: self.now)
 
     async def look(self) -> Position:
         self.now += self.look_seconds
@@ -72,8 +71,8 @@ async def test_a_release_ahead_of_the_last_look_is_no_lag(site: Site) -> None:
     assert site.told() == (0, 0)
 
 
-async def test_long_lags_are_kept_in_little_memory(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_LOOKS", 40)
+async def test_long_lags_are_kept_in_little_memory() -> None:
+    site = Site(most_looks=40)
     for number in range(1, 101):
         await site.see(number, at=number)
     assert site.told()[1] == 99
@@ -96,7 +95,7 @@ async def test_the_clocks_are_compared_by_the_quickest_look(site: Site, offset: 
     assert site.lag.clock_offset_seconds == pytest.approx(offset - 0.0005)
 
 
-async def test_nothing_that_the_database_answers_ends_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_that_the_database_answers_ends_it(site: Site) -> None:
     answers: list[Exception] = [errors.Unavailable("away"), RuntimeError("permission denied"), OSError("broken")]
 
     async def look() -> Position:
@@ -104,8 +103,7 @@ async def test_nothing_that_the_database_answers_ends_it(site: Site, monkeypatch
             raise answers.pop(0)
         return Position(3, EPOCH)
 
-    monkeypatch.setattr(module, "_INTERVAL_SECONDS", 0)
-    lag = Lag(look, site.hub)
+    lag = Lag(look, site.hub, interval_seconds=0)
     task = asyncio.create_task(lag.run())
     await eventually(lambda: lag.revisions == 3)
     task.cancel()

@@ -6,6 +6,7 @@ watcher that ends for another reason than its own goes on after the last revisio
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from unittest import mock
 
@@ -17,11 +18,12 @@ from support.log_table import Table, encode_event, encode_rows, parse, respond
 from tinkwell.core import errors
 from tinkwell.core.event.selection import Selection
 from tinkwell.server.log.fanout import group as batch
-from tinkwell.server.log.fanout import hub, page_cache, stream, table_page
+from tinkwell.server.log.fanout import page_cache
 from tinkwell.server.log.fanout.hub import Hub
 from tinkwell.server.log.fanout.pacing import Spread
 from tinkwell.server.log.fanout.stream import Streams
 from tinkwell.server.log.fanout.subscriber import Subscriber
+from tinkwell.server.log.fanout.table_page import Piece
 from tinkwell.server.log.fanout.watchdog import Patience, Sweep
 
 PATIENCE = Patience(stall_seconds=60, lag_revisions=20)
@@ -124,7 +126,9 @@ class Watcher:
 
 
 class Machine:
-    def __init__(self, *, ring_bytes: int, subscriber_bytes: int) -> None:
+    def __init__(self, *, ring_bytes: int, subscriber_bytes: int, few_groups: int, response_bytes: int) -> None:
+        # Small enough for a script to reach them.
+        make_piece = functools.partial(Piece, part_rows=2, response_bytes=response_bytes)
         self.timers = Timers()
         self.hub = Hub(
             encode=encode_event,
@@ -139,10 +143,19 @@ class Machine:
                 watcher_seconds=1.0,
                 latest_share=0,
             ),
+            few_groups=few_groups,
         )
         self.hub.open(history_id="h", last=0)
         self.table = Table()
-        self.streams = Streams(self.hub, self.table, encode_rows=encode_rows, respond=respond, table_readers=2)
+        self.streams = Streams(
+            self.hub,
+            self.table,
+            encode_rows=encode_rows,
+            respond=respond,
+            table_readers=2,
+            max_rows=3,
+            make_piece=make_piece,
+        )
         self.sweep = Sweep(self.hub, PATIENCE)
         self.watchers: list[Watcher] = []
 
@@ -241,15 +254,16 @@ def test_every_watcher_gets_what_it_selected_in_order_all_of_it_and_once(
     few_groups: int,
     response_bytes: int,
 ) -> None:
-    machine = Machine(ring_bytes=ring_bytes, subscriber_bytes=subscriber_bytes)
+    machine = Machine(
+        ring_bytes=ring_bytes,
+        subscriber_bytes=subscriber_bytes,
+        few_groups=few_groups,
+        response_bytes=response_bytes,
+    )
     # Small enough for a script to reach them.
     with (
         mock.patch.object(batch, "MAX_COUNT", 3),
-        mock.patch.object(stream, "_MAX_ROWS", 3),
-        mock.patch.object(table_page, "_PART_ROWS", 2),
-        mock.patch.object(table_page, "_RESPONSE_BYTES", response_bytes),
         mock.patch.object(page_cache, "_NEAR_REVISIONS", 3),
-        mock.patch.object(hub, "_FEW_GROUPS", few_groups),
     ):
         asyncio.run(machine.run(script, chosen))
     for watcher in machine.watchers:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 
 import pytest
@@ -18,6 +19,7 @@ from support.log_table import Table
 from support.waiting import eventually
 from tinkwell.core import errors
 from tinkwell.core.event.selection import Selection
+from tinkwell.server.log.fanout.table_page import Piece
 
 
 async def test_a_stream_begins_with_what_is_kept_and_goes_on_live() -> None:
@@ -41,12 +43,12 @@ async def test_what_waited_for_a_slow_transport_goes_out_in_one_response() -> No
         await eventually(lambda: transport.responses[1:] == [([1], 1), ([2, 3, 4], 4)])
 
 
-async def test_the_table_is_read_one_piece_ahead_of_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.log.fanout.stream._MAX_ROWS", 10)
+async def test_the_table_is_read_one_piece_ahead_of_what_is_sent() -> None:
     hub, table = make_hub(ring_bytes=1), Table()
     table.events = [make_event(revision) for revision in range(1, 101)]
     hub.publish(table.events, released=100)
-    async with delivering(hub, table) as (transport, _, _):
+    streams = make_streams(hub, table, max_rows=10)
+    async with delivering(hub, table, streams=streams) as (transport, _, _):
         transport.is_open.clear()
         await eventually(lambda: len(transport.responses) == 1 and table.reads == 2)
         for _ in range(20):
@@ -57,13 +59,12 @@ async def test_the_table_is_read_one_piece_ahead_of_what_is_sent(monkeypatch: py
     assert hub.counts.table_reads >= 10
 
 
-async def test_a_piece_of_the_table_is_sent_as_several_responses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.log.fanout.table_page._PART_ROWS", 3)
-    monkeypatch.setattr("tinkwell.server.log.fanout.table_page._RESPONSE_BYTES", 1)
+async def test_a_piece_of_the_table_is_sent_as_several_responses() -> None:
     hub, table = make_hub(ring_bytes=1), Table()
     table.events = [make_event(revision) for revision in range(1, 8)]
     hub.publish(table.events, released=9)
-    async with delivering(hub, table) as (transport, _, _):
+    streams = make_streams(hub, table, make_piece=functools.partial(Piece, part_rows=3, response_bytes=1))
+    async with delivering(hub, table, streams=streams) as (transport, _, _):
         # The numbers after the last event are dead.
         await eventually(lambda: transport.responses[:3] == [([1, 2, 3], 3), ([4, 5, 6], 6), ([7], 9)])
     assert table.reads == 1
@@ -81,12 +82,12 @@ async def test_large_events_make_smaller_responses() -> None:
 
 
 @pytest.mark.parametrize("turns", range(40))
-async def test_a_replay_may_be_cancelled_at_any_moment(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-    monkeypatch.setattr("tinkwell.server.log.fanout.stream._MAX_ROWS", 10)
+async def test_a_replay_may_be_cancelled_at_any_moment(turns: int) -> None:
     hub, table = make_hub(ring_bytes=1), Table()
     table.events = [make_event(revision) for revision in range(1, 101)]
     hub.publish(table.events, released=100)
-    async with delivering(hub, table):
+    streams = make_streams(hub, table, max_rows=10)
+    async with delivering(hub, table, streams=streams):
         for _ in range(turns):
             await asyncio.sleep(0)
     # Coroutines that nobody has awaited warn when they are forgotten, which fails the test.
@@ -102,12 +103,11 @@ async def test_a_watcher_behind_the_ring_reads_the_table_again_after_a_failure()
         await eventually(lambda: transport.revisions == [1, 2])
 
 
-async def test_a_table_that_stays_away_is_tried_for_all_who_need_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.log.fanout.stream._FIRST_PAUSE_SECONDS", 0.001)
+async def test_a_table_that_stays_away_is_tried_for_all_who_need_the_same() -> None:
     hub, table = make_hub(ring_bytes=1), Table()
     table.failures = 1_000
     hub.publish([make_event(1)], released=1)
-    streams = make_streams(hub, table)
+    streams = make_streams(hub, table, first_pause_seconds=0.001)
     async with contextlib.AsyncExitStack() as stack:
         tasks = [(await stack.enter_async_context(delivering(hub, table, streams=streams)))[2] for _ in range(50)]
         ends = await asyncio.gather(*tasks, return_exceptions=True)
@@ -172,12 +172,11 @@ async def test_an_error_of_the_transport_ends_a_stream_that_reads_ahead() -> Non
         await make_streams(hub, table).deliver(subscriber, fail, greeting=GREETING)
 
 
-async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.log.fanout.stream._MAX_ROWS", 1_000)
+async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some() -> None:
     hub, table = make_hub(ring_bytes=1), Table()
     table.events = [make_event(revision) for revision in range(1, 3_001)]
     hub.publish(table.events, released=3_000)
-    streams = make_streams(hub, table)
+    streams = make_streams(hub, table, max_rows=1_000)
     async with contextlib.AsyncExitStack() as stack:
         for number in range(300):
             # Each has a selection of its own, so that they share nothing.
@@ -192,12 +191,11 @@ async def test_pieces_of_the_table_become_small_where_many_watchers_hold_some(mo
         assert min(table.asked_bytes) * 600 <= 32 << 20
 
 
-async def test_watchers_that_are_behind_together_read_the_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinkwell.server.log.fanout.stream._MAX_ROWS", 100)
+async def test_watchers_that_are_behind_together_read_the_table_once() -> None:
     hub, table = make_hub(ring_bytes=1), Table()
     table.events = [make_event(revision) for revision in range(1, 1_001)]
     hub.publish(table.events, released=1_000)
-    streams = make_streams(hub, table)
+    streams = make_streams(hub, table, max_rows=100)
     async with contextlib.AsyncExitStack() as stack:
         transports = {
             position: (await stack.enter_async_context(delivering(hub, table, position=position, streams=streams)))[0]

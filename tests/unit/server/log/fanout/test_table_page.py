@@ -1,6 +1,5 @@
 """How a piece of the table is cut into responses, and what watchers who begin somewhere in it get of them."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,17 +20,16 @@ def rows_of(revisions: list[int]) -> list[Row]:
     return [row_of(make_event(revision)) for revision in revisions]
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_page, "_PART_ROWS", 2)
-    monkeypatch.setattr(table_page, "_RESPONSE_BYTES", 5)
+def piece(first: int, replay: Replay) -> Piece:
+    """Cut what was read into parts of two rows and responses of five bytes."""
+    return Piece(first, replay, part_rows=2, response_bytes=5)
 
 
 @given(st.sets(st.integers(1, 40)), st.integers(0, 5), st.data())
 def test_who_begins_in_a_piece_gets_the_rest_of_it_in_order(kept: set[int], dead: int, data: st.DataObject) -> None:
     revisions = sorted(kept)
     last = max(kept, default=1) + dead
-    whole = Piece(1, Replay(rows_of(revisions), last))
+    whole = piece(1, Replay(rows_of(revisions), last))
     for position in data.draw(st.lists(st.integers(1, last), min_size=1, max_size=4)):
         responses = [encoded(portion) for portion in whole.portions(position)]
         assert [revision for part, _ in responses for revision in part] == [n for n in revisions if n >= position]
@@ -49,7 +47,7 @@ def test_who_shares_a_piece_shares_what_was_encoded() -> None:
         parts.append([row[0] for row in rows])
         return encode_rows(rows)
 
-    whole = Piece(1, Replay(rows_of([1, 2, 3, 4, 5, 6, 7]), 9))
+    whole = piece(1, Replay(rows_of([1, 2, 3, 4, 5, 6, 7]), 9))
     # Both take turns, as two watchers do.
     first, second = next(whole.portions(1)), next(whole.portions(1))
     responses: list[bytes] = []

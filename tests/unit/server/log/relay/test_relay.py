@@ -7,9 +7,10 @@ from typing import cast
 
 import hypothesis
 from hypothesis import strategies as st
-from unit.server.log.relay import fake, virtual
+from unit.server.log.relay import fake
 from unit.server.log.relay.fake import Broker, Database, Server, until
 
+from support import virtual_time
 from support.log_event import make_event
 from tinkwell.core.event.kinds import EventType
 from tinkwell.core.event.page import row_of
@@ -33,7 +34,7 @@ def play(scene: Scene, *, servers: int = 3) -> None:
             database.commit()
             await until(lambda: fake.are_settled(running, database))
 
-    virtual.run(run())
+    virtual_time.run(run())
 
 
 def publisher(servers: list[Server]) -> Server:

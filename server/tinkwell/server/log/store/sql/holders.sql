@@ -1,4 +1,4 @@
--- Whoever may have drawn a revision and has not ended: INSERT takes this lock before it evaluates the default.
+-- The transactions that may have drawn a revision and have not ended: INSERT takes this lock before it draws.
 SELECT array_agg(DISTINCT virtualtransaction)
   FROM pg_locks
  WHERE locktype = 'relation'

@@ -1,8 +1,9 @@
--- What lies in the gaps and above the tail, in order. The two parts are joined by UNION ALL, since OR would keep the
--- planner from the index; each gap is a probe of its own. The gaps come in order and so do their rows, which the place
--- tells the planner: probing ends with the page, where to sort by revision all gaps would be read first, for each page
--- again. $5 bounds the bytes, but for the first event.
-SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
+-- The events in the gaps ($1 to $2) and above the tail ($3), in order; at most $4 events and $5 bytes, but at least
+-- one. The two parts are joined by UNION ALL, since with OR the planner would not use the index. Each gap is looked up
+-- in the index by itself. The gaps are in order, so ordering by `place` lets the planner stop at the end of the page;
+-- ordering by revision alone, it would read all gaps for each page.
+SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type,
+name,
        version, (date_part('epoch', created_at) * 1000000)::bigint, actor, data::text, size
   FROM (
       SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before

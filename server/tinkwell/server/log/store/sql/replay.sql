@@ -1,6 +1,7 @@
--- Selected events of a range of revisions. An empty array selects all. The ids come as one text, and so does what many
--- events have in common; the data comes as the bytes that are sent. A double has room for the microseconds of moments
--- until the year 2106; extract() would reckon in decimal numbers, which takes twice as long.
+-- The selected events of a range of revisions; an empty array selects all. Row encoding is most of the work, so the ids
+-- come as one text, the columns that many events have in common as another, and the data as the bytes that are sent.
+-- date_part() returns a double, which holds microseconds exactly until the year 2106; extract() returns numeric, which
+-- takes longer.
 SELECT revision, concat(id, E'\x1a$' || resource_id, '"$' || parent_id),
        concat_ws(E'\x1f', resource_type, event_type, name, actor), version,
        (date_part('epoch', created_at) * 1000000)::bigint, json_send(data), size

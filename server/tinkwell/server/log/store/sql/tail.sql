@@ -1,6 +1,8 @@
--- What lies above the tail, in order, for the most frequent poll: one that has no gap. $3 bounds the bytes, but for the
--- first event. $4 leaves the partitions alone that are ready far ahead: touching them is most of what a poll costs.
-SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type, name,
+-- The events above the tail ($1), in order, for the most frequent poll: one without gaps. At most $2 events and $3
+-- bytes, but at least one. $4 is the highest revision to look at: most of the cost of a poll would come from partitions
+-- that were added far ahead.
+SELECT revision, id::text, resource_type, coalesce(resource_id::text, ''), coalesce(parent_id::text, ''), event_type,
+name,
        version, (date_part('epoch', created_at) * 1000000)::bigint, actor, data::text, size
   FROM (
       SELECT seen.*, sum(size) OVER (ORDER BY revision) - size AS bytes_before

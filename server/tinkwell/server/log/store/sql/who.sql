@@ -1,5 +1,5 @@
--- Whose the open transactions $1 and the sessions $2 are, those first that have been open for longest. A prepared
--- transaction has no session; it is found by the lock on its own id.
+-- Describes the transactions $1 (virtual ids) and the sessions $2 (process ids); those that are open for longest first.
+-- A prepared transaction has no session; it is found by the lock on its own transaction id.
 WITH wanted AS (
     SELECT DISTINCT pid, virtualtransaction FROM pg_locks WHERE virtualtransaction = ANY ($1::text[]) AND granted
      UNION
@@ -11,7 +11,8 @@ SELECT w.pid, coalesce(a.application_name, ''), coalesce(a.usename::text, p.owne
   FROM wanted w
   LEFT JOIN pg_stat_activity a ON a.pid = w.pid
   LEFT JOIN pg_locks own
-    ON w.pid IS NULL AND own.virtualtransaction = w.virtualtransaction AND own.locktype = 'transactionid' AND own.granted
+    ON w.pid IS NULL AND own.virtualtransaction = w.virtualtransaction AND own.locktype = 'transactionid' AND
+    own.granted
   LEFT JOIN pg_prepared_xacts p ON p.transaction = own.transactionid
  WHERE a.pid IS NOT NULL OR p.gid IS NOT NULL
  ORDER BY 4 DESC NULLS LAST, 1

@@ -92,10 +92,10 @@ def _say(found: Unit, loaded: Loaded, behind: Sequence[str], *, has_agent: bool)
         return f"{found.name} runs {_title(found.event)}{again}", ""
     if behind and not has_agent:
         what = f"{loaded.application.charm[:19]}… of {loaded.application.name}"
-        return f"{found.name} waits with {behind[0]}: no agent that is alive runs {what}", "start one that does"
+        return f"{found.name} waits with {behind[0]}: no agent that is alive runs {what}", "start an agent that does"
     if behind:
         return f"{found.name} is about to run {behind[0]}", ""
-    return f"{found.name} has been told everything", ""
+    return f"{found.name} has handled all its events", ""
 
 
 def _say_failed(found: Unit, event: Event, loaded: Loaded) -> tuple[str, str]:
@@ -104,7 +104,7 @@ def _say_failed(found: Unit, event: Event, loaded: Loaded) -> tuple[str, str]:
     seconds = loaded.in_flight.retry_in_seconds if loaded.in_flight is not None else None
     if seconds is not None:
         sentence += f"; again in {seconds:.0f} s" if seconds > 0 else "; it is about to be tried again"
-    return sentence, f"tinkwell unit resolve {found.name}, or with --skip to leave it out"
+    return sentence, f"tinkwell unit resolve {found.name} retries the event; add --skip to skip it"
 
 
 def _say_waiting(found: Unit, loaded: Loaded) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from unit.sandbox.test_child import MODULE, PATHS, ask, is_gone
+from integration.sandbox.test_child import MODULE, PATHS, ask, is_gone
 
 from tinkwell.sandbox.child import Child
 from tinkwell.sandbox.room import Room

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.cli import running
-from unit.cli.running import WAIT_SECONDS, Terminal, end, line
+from integration.cli import running
+from integration.cli.running import WAIT_SECONDS, Terminal, end, line
 
 import tinkwell.client
 from support import waiting
@@ -157,7 +157,7 @@ async def test_what_was_atomic_is_followed_until_it_is_made_up_for(site: Site) -
     assert first == "Error: db failed at action create (exit 3): exited with code 3"
     assert ended.startswith("Error: shop FAILED in ")
     assert ended.endswith(": 1 changed, 1 failed")
-    assert made_up.startswith("Error: made up for: shop UNINSTALLED in ")
+    assert made_up.startswith("Error: returned to the former state: shop UNINSTALLED in ")
 
 
 async def test_both_failures_are_told_where_it_could_not_be_made_up_for(site: Site) -> None:
@@ -245,8 +245,7 @@ async def test_what_nobody_takes_gets_a_hint(site: Site) -> None:
         assert process.stderr is not None
         hint = (await process.stderr.readline()).decode()
         assert hint == (
-            "No provisioner takes operations of default; one that does is started with "
-            '"tinkwell provisioner --releases default".\n'
+            'No provisioner takes operations of default; start one with "tinkwell provisioner --releases default".\n'
         )
         await site.client.releases.cancel(await site.asked())
         assert (await end(process))[0] == 1

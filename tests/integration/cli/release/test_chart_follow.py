@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from unit.cli import running
-from unit.cli.running import WAIT_SECONDS
+from integration.cli import running
+from integration.cli.running import WAIT_SECONDS
 
 import tinkwell.client
 from support import waiting

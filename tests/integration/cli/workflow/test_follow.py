@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from unit.cli import running
-from unit.cli.running import WAIT_SECONDS, Terminal, end, line
+from integration.cli import running
+from integration.cli.running import WAIT_SECONDS, Terminal, end, line
 
 from support import waiting
 from support.command_line import CommandLine

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.cli import running
-from unit.cli.running import WAIT_SECONDS, Terminal, end
+from integration.cli import running
+from integration.cli.running import WAIT_SECONDS, Terminal, end
 
 import tinkwell.client
 from support import waiting
@@ -151,10 +151,12 @@ async def test_what_could_not_be_looked_at_is_shown_and_is_an_error(site: Site) 
         code, stdout, stderr = await end(process)
     assert stdout.splitlines() == ["  = role  valid", "  ! db    state FAILED (exit 3)", "1 would fail."]
     assert code == 1
-    assert stderr.startswith("Error: this is no plan to apply: ")
+    assert stderr.startswith("Error: this plan cannot be applied: ")
 
 
-@pytest.mark.parametrize(("command", "begin"), [("plan", "this is no plan to apply"), ("drift", "not all could")])
+@pytest.mark.parametrize(
+    ("command", "begin"), [("plan", "this plan cannot be applied"), ("drift", "not all resources could")]
+)
 async def test_what_failed_says_what_it_printed_last(site: Site, command: str, begin: str) -> None:
     source = [site.manifest] if command == "plan" else []
     broken = Preview(digest="d", revision=1, nodes=(ROLE, DB))
@@ -179,7 +181,7 @@ async def test_a_plan_that_comes_to_nothing_says_why(site: Site) -> None:
         await site.owner.finish(id_, State.CANCELLED)
         code, stdout, stderr = await end(process)
     assert (code, stdout) == (1, "")
-    assert stderr.startswith("Error: no plan of shop: ")
+    assert stderr.startswith("Error: no plan for shop was made: ")
 
 
 async def test_a_drift_that_comes_to_nothing_says_why(site: Site) -> None:
@@ -190,7 +192,7 @@ async def test_a_drift_that_comes_to_nothing_says_why(site: Site) -> None:
         await site.owner.finish(id_, State.CANCELLED)
         code, stdout, stderr = await end(process)
     assert (code, stdout) == (1, "")
-    assert stderr.startswith("Error: it is not known how shop has drifted: ")
+    assert stderr.startswith("Error: the drift of shop is unknown: ")
 
 
 async def test_a_dry_run_is_a_plan(site: Site) -> None:
@@ -291,7 +293,7 @@ async def test_a_plan_that_is_refused_leaves_nothing_to_end(site: Site) -> None:
         (("plan", "shop", CHART, "--var", "a=b"), "a chart takes --set and -f"),
         (("plan", "shop", "shop.yaml", "--set", "a=b"), "manifests take --var"),
         (("plan", "shop", "shop.yaml", "--wait"), "manifests take --var"),
-        (("plan", "shop", CHART, "shop.yaml"), "is a chart, which stands alone"),
+        (("plan", "shop", CHART, "shop.yaml"), "is a chart; name nothing beside it"),
         (("plan", "shop", CHART, "--reset-values", "--reuse-values"), "exclude each other"),
         (("apply", "shop"), "Missing argument 'FILE|-...'"),
         (("install", "shop"), "Missing argument 'CHART'"),
@@ -317,6 +319,6 @@ def test_a_plan_of_another_release_is_not_applied(cli: CommandLine, tmp_path: Pa
     (tmp_path / "shop.yaml").write_text(MANIFEST)
     id_ = cli.ok("release", "plan", "shop", str(tmp_path / "shop.yaml"), "--detach").strip()
     stderr = cli.fails("release", "apply", "other", "--plan", id_)
-    assert f"operation {id_} is one of shop, and not of other" in stderr
+    assert f"operation {id_} belongs to shop, not to other" in stderr
     stderr = cli.fails("release", "apply", "shop", "-n", "prod", "--plan", id_)
-    assert f"operation {id_} is one of default/shop, and not of shop" in stderr
+    assert f"operation {id_} belongs to default/shop, not to shop" in stderr

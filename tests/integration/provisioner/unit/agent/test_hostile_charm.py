@@ -137,10 +137,8 @@ async def test_a_state_that_is_no_file_any_more_fails_the_event(tmp_path: Path, 
     server = _server("import os\nos.mkfifo('.unit-state.db')\n")
     async with _agent(server, tmp_path, is_warm=is_warm):
         await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
-    assert server.state.failures == [
-        "the state file of the charm, or the outcome of the event, cannot be used: "
-        ".unit-state.db is no plain file any more"
-    ]
+    what = "the state file of the charm, or the outcome of the event, cannot be used"
+    assert server.state.failures == [f"{what}: .unit-state.db is no plain file any more"]
 
 
 @pytest.mark.parametrize("starts_cold", [True, False])

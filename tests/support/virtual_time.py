@@ -1,8 +1,9 @@
 """An event loop without waiting: when nothing can go on, the time is moved to where something can."""
 
 import asyncio
+import functools
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -12,6 +13,16 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """Run the work in virtual time. It must wait for nothing from outside."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)
+
+
+def virtual(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Make a test run in virtual time."""
+
+    @functools.wraps(test)
+    def run_test() -> None:
+        run(test())
+
+    return run_test
 
 
 class _Loop(asyncio.SelectorEventLoop):

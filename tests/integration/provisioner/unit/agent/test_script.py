@@ -130,9 +130,9 @@ async def test_cancelling_ends_it(place: Place) -> None:
     assert not _is_alive(place.number("self"))
 
 
-async def test_lines_without_end_come_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script, "_LINE_CHARACTERS", 10)
-    await place.write("printf 'abcdefghijklmnopqrstuvwxyz'; printf '\\303\\251\\377'").run(place.hear)
+async def test_lines_without_end_come_in_parts(place: Place) -> None:
+    written = place.write("printf 'abcdefghijklmnopqrstuvwxyz'; printf '\\303\\251\\377'")
+    await dataclasses.replace(written, line_characters=10).run(place.hear)
     assert "".join(line for _, line in place.lines) == "abcdefghijklmnopqrstuvwxyzé\ufffd"
     assert max(len(line) for _, line in place.lines) == 10
 

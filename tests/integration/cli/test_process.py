@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from unit.cli.running import Terminal
+from integration.cli.running import Terminal
 
 from tinkwell.client import Action, Hardware, LogLine, Workflow, testing
 from tinkwell.core.event.kinds import EventType, State
