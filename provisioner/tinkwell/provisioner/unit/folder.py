@@ -212,11 +212,7 @@ class Folders:
             self.account.give(storage)
 
     def storage(self, namespace: str, name: str) -> Path:
-<<<<<<< HEAD
-        """Return the folder of a storage instance, such as `data/0`; raises `state_dir.StateError` for bad names."""
-=======
         """Return the folder of a storage instance, such as `data/0`; raises `state_dir.StateError`."""
->>>>>>> next
         instance = state_dir.checked(name.replace("/", "-"))
         return self.path / "storages" / state_dir.checked(namespace) / instance
 
