@@ -1,4 +1,4 @@
-"""What is said of a resource that is still STALE after its actions."""
+"""The message for a resource that is still STALE after its actions."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The way of what steps print to the server."""
+"""Sends the output of steps to the server."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
