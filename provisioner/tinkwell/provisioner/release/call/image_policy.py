@@ -15,8 +15,7 @@ class ImagePolicy:
     allowed: "Sequence[re.Pattern[str]]" = ()
 
     def check(self, field: str, reference: str) -> str:
-        """Return the reference; raises `errors.InvalidField` if it is no image reference or the image is not allowed.
-        """
+        """Return the reference; raises `errors.InvalidField` if it is no image reference or is not allowed."""
         image.parse_image(field, reference)
         if self.allowed and not any(pattern.fullmatch(reference) for pattern in self.allowed):
             patterns = ", ".join(pattern.pattern for pattern in self.allowed)

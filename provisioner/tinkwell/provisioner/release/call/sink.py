@@ -10,10 +10,10 @@ from tinkwell.provisioner.runtime import output
 
 
 class LogsApi(Protocol):
-    """What sending output needs of the server."""
+    """The call of the server that sends output."""
 
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
-        """Store output lines; those that are there already are left as they are."""
+        """Store output lines; a line that is stored already stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

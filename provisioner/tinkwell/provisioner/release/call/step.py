@@ -34,9 +34,9 @@ from tinkwell.provisioner.state_dir import state_dir
 
 logger = logging.getLogger(__name__)
 
-# How long the end of a call that was stopped waits for the call's last output.
+# How long the result of a call that was stopped waits for the call's last output.
 LAST_OUTPUT_SECONDS = 1.0
-# How long the last output may take to be sent in all.
+# How long the removal of a container waits for the call's last output.
 OUTPUT_SECONDS = 10.0
 NEVER_RAN = "its owner died before it had begun"
 NOT_FED = "its owner died before it had all of its input, and it was killed"
