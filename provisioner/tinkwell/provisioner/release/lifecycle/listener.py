@@ -72,7 +72,7 @@ class Registration:
 
 
 def are_installed() -> bool:
-    """Return whether an installed package other than Tinkwell has an entry point of the group."""
+    """Return whether any installed package has an entry point of the group."""
     return bool(importlib.metadata.entry_points(group=GROUP))
 
 
