@@ -4,10 +4,10 @@
     RENDER     their expressions are evaluated, but for those that need the states of resources
     VALIDATE   what can be checked before anything changes: plugs, images, loops, and whatever images have said before
 
-In each of these, events are emitted whose handlers may change what was read or rendered.
+In each phase, handlers of events may change the charts or the manifest.
 
-Up to here the release is as it was before, and nothing runs, so after a change of owner all of it is done once more. An
-operation that restores a stored revision or removes a release renders nothing.
+The preparation does not change the release and starts no container, so a new owner of the operation repeats all of it.
+An operation that restores a stored revision or removes a release renders nothing.
 """
 
 import asyncio
