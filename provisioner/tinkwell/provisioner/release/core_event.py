@@ -29,7 +29,7 @@ class ReadChart:
     """`read-chart`: from the archive to the charts with their values."""
 
     async def read(self, work: model.Work, manifest: RenderedManifest | None) -> Charts | None:
-        """Read the charts of an operation; None for one without. Raises `errors.InvalidField`."""
+        """Read the charts of an operation; None if it has no charts. Raises `errors.InvalidField`."""
         return await asyncio.to_thread(chart_source.of_work, work, manifest)
 
 

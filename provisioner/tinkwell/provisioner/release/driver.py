@@ -1,7 +1,7 @@
 """Brings operations on releases to their end: finds operations without a living owner, and takes them.
 
     watch ──┐
-    list  ──┼─▶ dirty ids ─▶ lookers ─▶ is it one for us? ─▶ an `OperationRun`, a task of its own
+    list  ──┼─▶ dirty ids ─▶ lookers ─▶ may we take it? ─▶ an `OperationRun`, in its own task
     lease ──┘
 
 An event only marks its operation to be looked at. All unfinished operations are listed whenever a watch begins, and

@@ -44,7 +44,7 @@ async def former_work(
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
     """Return the revisions that installed the resources which are removed, as far as they are stored."""
-    # A resumed operation may have removed some of them already, and the server stores nothing of those.
+    # A resumed operation may have removed some of them already; the server has no rows of those.
     charts: dict[int, set[str]] = {}
     for row in work.resources:
         if row.path in gone and row.revision:

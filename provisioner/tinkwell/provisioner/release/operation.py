@@ -2,11 +2,12 @@
 
 However the work on it ends here, no run stays without a provisioner that watches it:
 
-    it has ended                      nothing of it runs any more, which the walk has seen to
-    the server refuses a report       it is another's: all that runs here is removed, but what that one watches by now
-    this process is told to stop      calls without effects are removed; actions go on, for a successor to adopt
-    a defect, or a server without     all is removed, and the operation ends as FAILED, as far as that can be told
-    the keys of its secrets
+    the operation has ended           the walk has removed all runs
+    the server refuses a report       another provisioner has the operation: all runs here are removed, except those
+                                      that the other one watches
+    this process is told to stop      calls without effects are removed; actions go on, and a successor adopts them
+    a defect, or a server without     all runs are removed, and the operation is reported as FAILED, if the server
+    the keys of its secrets           takes the report
 """
 
 import asyncio

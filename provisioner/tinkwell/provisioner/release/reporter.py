@@ -1,6 +1,6 @@
 """Sends one operation's reports to the server: in order, and those that wait together in one call.
 
-    post ──▶ waiting ──▶ the sender takes what waits ──▶ one call ──▶ all of it is stored
+    post ──▶ waiting ──▶ the sender takes waiting groups ──▶ one call ──▶ the server stores all
 
 The server stores all reports of a call or none, and checks them against the state after all earlier calls. So there is
 one call at a time, and a posted group is never split. A call is repeated until the server answers. If the server

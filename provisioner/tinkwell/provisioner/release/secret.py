@@ -1,7 +1,8 @@
-"""Learns the secrets of one operation, and masks them in shown texts. Secrets are written only to the input of
-containers. This module masks them in messages, causes, names of steps, the output of steps, and the log of this
-process. Documents and arguments go to the server unmasked, and the server seals them. A text is masked from the moment
-when it is learned: earlier reports and output are not changed.
+"""Learns the secrets of one operation, and masks them in shown texts.
+
+Secrets are written only to the input of containers. This module masks them in messages, causes, names of steps, the
+output of steps, and the log of this process. Documents and arguments go to the server unmasked, and the server seals
+them. A text is masked from the moment when it is learned: earlier reports and output are not changed.
 """
 
 import asyncio

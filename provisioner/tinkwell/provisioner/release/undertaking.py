@@ -1,8 +1,8 @@
 """Carries out an operation that this provisioner holds: from its documents to its end.
 
     no plan yet      clear ─▶ prepare ─▶ SubmitPlan ─┐
-                       └─ cannot be, was cancelled, or its time is over: FAILED, CANCELLED, TIMEOUT
-    it has a plan    clear ─▶ recall ────────────────┴─▶ walk ─▶ how it ends
+                       └─ preparation fails, is cancelled, or takes too long: FAILED, CANCELLED, TIMEOUT
+    it has a plan    clear ─▶ recall ────────────────┴─▶ walk ─▶ `Finish`
 
 No container of the release runs here while an operation is prepared. When an operation is taken over, only its actions
 and removals run, and they are adopted. See `leftover`.

@@ -1,6 +1,6 @@
 """Walks the plan of one operation: asks `core.release.decision.decide` for commands, and carries them out.
 
-                  ┌──────── how a step ended, what is heard of the operation, time
+                  ┌──────── ends of steps, cancellation of the operation, time
                   ▼
     view ─▶ decide ─▶ commands ─▶ steps, each a task ─▶ reports, in the order of what changed
 
@@ -225,7 +225,7 @@ class Walk:
         run = self._run_of(self._key(command.step, command.attempt), command.kind.has_effects)
 
         async def permit() -> Callable[[], bool]:
-            # A provisioner that was suspended for longer than its lease may have lost the operation, and learns it
+            # A provisioner that was suspended for longer than its lease may have lost the operation, and finds out
             # here.
             nonlocal is_unbroken
             while not is_unbroken():

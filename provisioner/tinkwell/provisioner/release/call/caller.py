@@ -180,7 +180,7 @@ class Caller:
             message="; ".join(warnings),
             init=resource.facts_of(init),
             init_text=document.dump_json(init.document),
-            # What was looked up before is not known any more after a change of owner.
+            # After a change of owner the resource has no image id, so the id is taken from the result.
             image_id=result.image_id or known.image_id,
             sensitive=known.sensitive,
         )

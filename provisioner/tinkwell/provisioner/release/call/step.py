@@ -1,9 +1,9 @@
 """One attempt at a step: its container, from the start or the adoption to the removal.
 
-    start, adopt   1  the container is started, where it is permitted still, or found where it is adopted
-                   2  its output is sent, its end awaited; it is killed when its time is over
-                   3  what it answered is read
-    clear             the container is removed, once it is stored what became of it
+    start, adopt   1  `start` starts the container, if that is still permitted; `adopt` finds it
+                   2  the attempt sends the container's output, waits for its end, and kills it after the timeout
+                   3  the attempt reads the container's answer
+    clear             removes the container, once the server has stored the result
 
 The server has stored that the step is RUNNING before the attempt begins, so a provisioner that takes the operation over
 knows which containers may exist. Only actions and removals are adopted. A container that did not get all of its input

@@ -170,8 +170,7 @@ class Expressions:
 
 @contextlib.contextmanager
 def _distrusted() -> Iterator[None]:
-    """Raise `sandbox.Failed` for a malformed answer, so that an expression that takes over the child gets no further.
-    """
+    """Raise `sandbox.Failed` for a malformed answer, in case an expression has taken over the child."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, AssertionError) as error:

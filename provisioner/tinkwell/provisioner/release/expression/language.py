@@ -245,7 +245,7 @@ def _is_pure(text: str) -> bool:
 
 
 def _assignment(tree: nodes.Template) -> nodes.Template:
-    """Turn the one output of a pure text into the assignment that a `TemplateExpression` reads."""
+    """Turn the only output of a pure text into the assignment that a `TemplateExpression` reads."""
     (output,) = tree.body
     assert isinstance(output, nodes.Output)
     (expression,) = output.nodes
@@ -264,7 +264,7 @@ def _optional(tree: nodes.Template) -> Iterator[str]:
 
 
 def _subcharts(tree: nodes.Template, text: str) -> frozenset[str] | None:
-    """Return the names in `subcharts.NAME` and `subcharts['NAME']`; None where there is any other use of it."""
+    """Return the names in `subcharts.NAME` and `subcharts['NAME']`; None if `subcharts` is used in any other way."""
     named = [found.attr for found in tree.find_all(nodes.Getattr) if _is_subcharts(found.node)]
     items = [found.arg for found in tree.find_all(nodes.Getitem) if _is_subcharts(found.node)]
     named += [str(item.value) for item in items if isinstance(item, nodes.Const)]

@@ -1,8 +1,10 @@
-"""Emits the events of one operation, and calls the handlers of each. Handlers are in the scripts of the operation's
-charts, in the scripts of the former revision's charts, and in Python. The events of rendering and validation are
-emitted once for all charts, under the path of the root, and each handler sees the values and resources of its own
-chart. All other events are emitted chart by chart. An event ends with its first handler that fails. Later handlers see
-the values that a handler stores in `context.state`, as long as this process has the operation.
+"""Emits the events of one operation, and calls the handlers of each.
+
+Handlers are in the scripts of the operation's charts, in the scripts of the former revision's charts, and in Python.
+The events of rendering and validation are emitted once for all charts, under the path of the root, and each handler
+sees the values and resources of its own chart. All other events are emitted chart by chart. An event ends with its
+first handler that fails. Later handlers see the values that a handler stores in `context.state`, as long as this
+process has the operation.
 """
 
 import asyncio

@@ -71,7 +71,7 @@ def file_of(chart: str, file: str) -> str:
 
 @contextlib.contextmanager
 def distrusted() -> Iterator[None]:
-    """Raise `sandbox.Failed` for a malformed answer, so that a script that takes over the child gets no further."""
+    """Raise `sandbox.Failed` for a malformed answer, in case a script has taken over the child."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, AssertionError) as error:

@@ -1,8 +1,8 @@
 """Turns the documents of an operation into its plan, in the phases LOAD, RENDER and VALIDATE.
 
-    LOAD       the manifests are read, or the chart is, with its subcharts, their values and their scripts
-    RENDER     their expressions are evaluated, but for those that need the states of resources
-    VALIDATE   what can be checked before anything changes: plugs, images, loops, and whatever images have said before
+    LOAD       reads the manifests, or the chart with its subcharts, their values and their scripts
+    RENDER     evaluates their expressions, except those that need the states of resources
+    VALIDATE   checks plugs, images, loops, and known answers of images, before the operation changes anything
 
 In each phase, handlers of events may change the charts or the manifest.
 

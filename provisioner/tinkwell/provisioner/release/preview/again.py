@@ -2,10 +2,10 @@
 
 Every node is looked at again. The new reports are reduced to those that the server still accepts:
 
-    a node that has ended                   nothing more
-    a node that was begun                   its end, READY where it is not looked at now; and of calls only the ends of
-                                            those that it knows, since a begun node has no `init` any more
-    a node that was not begun               everything
+    a node that has ended                   no reports
+    a node that had begun                   its end, READY if it is not looked at now; and only the ends of calls that
+                                            the server knows, since it accepts no further `init` of a begun node
+    a node that had not begun               all reports
 """
 
 from collections.abc import Iterable, Sequence
