@@ -88,6 +88,6 @@ async def _remove(runtime: port.Runtime, key: RunKey) -> None:
 async def _end(run: port.Run, watched: Container[RunKey]) -> None:
     logger.warning("a run of a former owner is stopped", extra=fields(run.key))
     await run.kill()
-    # A run that has not begun is removed, so that it cannot begin.
+    # A run that nobody watches is removed, and one that has not begun, so that it cannot begin.
     if run.key not in watched or not await run.was_fed():
         await run.remove()

@@ -121,7 +121,7 @@ class Resources:
         return {path: facts_of(init) for path, init in known if init is not None}
 
     def names(self, targets: Mapping[str, Target]) -> Mapping[str, JsonValue]:
-        """Return the values of the names in late texts: one resource, or those of a `for_each` by their keys."""
+        """Return the values of names in late texts: one resource, or all resources of a `for_each` by their keys."""
         return {root: self._value(target) for root, target in targets.items()}
 
     def _value(self, target: Target) -> JsonValue:

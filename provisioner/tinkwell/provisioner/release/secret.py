@@ -136,7 +136,7 @@ class _Masked:
             async for line in lines:
                 if line.is_note:  # the next line does not continue this one
                     begun.clear()
-                if line.is_open and line.stream in begun:  # the stream must wait for the rest
+                if line.is_open and line.stream in begun:  # the begun stream is kept for the finished line
                     continue
                 stream = begun.pop(line.stream, None) or self.secrets.stream()
                 text = stream.feed(line.text) + (stream.cut() if line.is_cut or line.is_open else stream.flush())

@@ -198,7 +198,7 @@ class Undertaking:
                 return await work()
         except TimeoutError:
             if not scope.expired():
-                raise  # the work's own
+                raise  # the work itself raised it
         finally:
             self._scope = None
         return self._too_late()

@@ -100,7 +100,7 @@ class Walk:
         # The attempts whose containers may still exist here, each with its task.
         self._tasks: dict[StepRun, asyncio.Task[None]] = {}
         self._stopping: set[StepKey] = set()
-        # Events whose handlers run, and those of them that are being stopped.
+        # Events whose handlers run, and the events among them that are being stopped.
         self._emitting: dict[StepKey, asyncio.Task[None]] = {}
         self._silenced: set[StepKey] = set()
         # The attempts that hold a place, each with its concurrency key, which may be empty.

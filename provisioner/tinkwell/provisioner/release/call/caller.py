@@ -201,7 +201,7 @@ class Caller:
         return warnings
 
     def _check_call(self, field: str, call: answer.Call) -> None:
-        """Check the image of a call that an answer asks for; the call's arguments are not checked."""
+        """Check the image and the entrypoint of a call that an answer asks for, but not the call's arguments."""
         if call.image:
             self.images.check(f"{field}.image", call.image)
         self.secrets.check_shown(f"{field}.image", call.image)

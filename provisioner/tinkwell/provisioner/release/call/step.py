@@ -77,7 +77,7 @@ class StepRun:
         outlives: bool,
     ) -> None:
         self.key = key
-        # The container keeps running when this process stops, and a successor adopts it.
+        # Whether the container keeps running when this process stops, for a successor to adopt.
         self.outlives = outlives
         self._runtime = runtime
         self._claims = claims
@@ -157,7 +157,7 @@ class StepRun:
                     return await work()
             except TimeoutError:
                 if not scope.expired():
-                    raise  # the work's own
+                    raise  # the work itself raised it
             finally:
                 self._scope = None
         return await self._kill()

@@ -41,7 +41,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPart:
-    """A chart rendered by itself: its manifest, the inputs of its subcharts by their names, and its notes."""
+    """A rendered chart: its manifest, the inputs of its subcharts by name, and its notes."""
 
     manifest: RenderedManifest
     inputs: Mapping[str, tuple[JsonObject, Late]]

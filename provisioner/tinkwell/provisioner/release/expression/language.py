@@ -146,7 +146,7 @@ class _Environment(sandbox.ImmutableSandboxedEnvironment):
 
     # Jinja calls the parameter `operator`, always by its place.
     def call_binop(self, context: Context, symbol: str, left: Any, right: Any) -> Any:
-        """Apply one of the operators above, unless its result would be too large."""
+        """Apply an operator of `intercepted_binops`; raises `Fault` if the result would be too large."""
         _CHECKS[symbol](left, right)
         try:
             return super().call_binop(context, symbol, left, right)

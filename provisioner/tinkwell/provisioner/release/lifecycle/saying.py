@@ -15,9 +15,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One line. `chart` is the path of the chart, and `file` that of the script in the root's archive.
+    """One printed line, warning or dropped change.
 
-    `line` is where the handler begins; it is 0, and `event` None, while scripts load.
+    `chart` is the path of the chart, and `file` the path of the script in the root's archive. `line` is the line where
+    the handler begins. While scripts load, `line` is 0 and `event` is None.
     """
 
     release: str
@@ -29,7 +30,7 @@ class Said:
 
     @property
     def place(self) -> str:
-        """The file, and the line where it is known."""
+        """The file, with the line if it is known."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
 

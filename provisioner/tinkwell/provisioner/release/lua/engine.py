@@ -28,7 +28,7 @@ _TEXTS = {name: (_FOLDER / f"{name}.lua").read_bytes() for name in ("codec", "gu
 
 
 class OutOfMemoryError(Exception):
-    """The interpreter has no memory left for documents or for what it keeps."""
+    """The interpreter has no memory left for documents or for its own variables."""
 
 
 class Engine:

@@ -159,7 +159,7 @@ class Scripts:
         await self._child.close()
 
     async def load(self) -> tuple[Sequence[Handler], Sequence[str]]:
-        """Load all scripts and call `init` of each chart; return the handlers and what was printed.
+        """Load all scripts and call `init` of each chart; return the handlers and the printed lines.
 
         `said` has these lines and the warnings.
 

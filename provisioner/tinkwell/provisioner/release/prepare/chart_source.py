@@ -53,7 +53,7 @@ class Charts:
         return self._texts[key]
 
     def find(self, path: str) -> Unit | None:
-        """Return the chart with a path; None where there is none."""
+        """Return the chart with this path, or None."""
         return self._units.get(path)
 
     @property
