@@ -26,7 +26,7 @@ VERBS = (CoreEvent.INSTALL, CoreEvent.UPGRADE, CoreEvent.ROLLBACK, CoreEvent.DEL
 
 
 class ReadChart:
-    """`read-chart`: from the archive to the charts with their values."""
+    """`read-chart`: reads the charts and their values from the archive."""
 
     async def read(self, work: model.Work, manifest: RenderedManifest | None) -> Charts | None:
         """Read the charts of an operation; None if it has no charts. Raises `errors.InvalidField`."""
@@ -34,7 +34,7 @@ class ReadChart:
 
 
 class Render:
-    """`render`: from the charts to a manifest."""
+    """`render`: renders the charts to a manifest."""
 
     async def render(
         self, charts: Charts, release: Release, expressions: Expressions, *, wait: Wait

@@ -47,7 +47,7 @@ class Grant:
     images: "re.Pattern[str] | None" = None
 
     def allows_image(self, image: str) -> bool:
-        """Say whether containers of an image may get it."""
+        """Return whether containers of an image may get the path."""
         return self.images is None or self.images.fullmatch(image) is not None
 
 

@@ -11,7 +11,7 @@ from tinkwell.provisioner.release.expression.plain import Json
 
 
 def handle(request: object, begin: Begin) -> object:
-    """Answer a request, `{"call": NAME, …}`, or with `{"violations": [[field, description], …]}`."""
+    """Answer a request `{"call": NAME, …}`; an error gives `{"violations": [[field, description], …]}`."""
     evaluator = Evaluator(begin)
     given = cast(JsonObject, request)
     try:

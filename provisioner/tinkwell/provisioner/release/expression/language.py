@@ -144,7 +144,7 @@ class _Environment(sandbox.ImmutableSandboxedEnvironment):
             return obj
         return _Undefined(f"{attribute} of {_kind(obj)} is not allowed", obj=obj, name=attribute, exc=SecurityError)
 
-    # Jinja calls the parameter `operator`, always by its place.
+    # In Jinja this parameter is named `operator`; Jinja always passes it by position.
     def call_binop(self, context: Context, symbol: str, left: Any, right: Any) -> Any:
         """Apply an operator of `intercepted_binops`; raises `Fault` if the result would be too large."""
         _CHECKS[symbol](left, right)
@@ -198,7 +198,7 @@ def _check_bits(symbol: str, bits: int) -> None:
 
 
 def _join(parts: Iterable[str], symbol: str) -> str:
-    """Join texts, at most as long as a result may be."""
+    """Join texts; raises `Fault` if the result is longer than MAX_SIZE."""
     kept: list[str] = []
     size = 0
     for part in parts:

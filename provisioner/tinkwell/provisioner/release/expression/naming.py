@@ -48,7 +48,7 @@ class ManifestNames:
         return (*self.variables, "vars", "release")
 
     def as_json(self, *, has_files: bool) -> Mapping[str, object]:
-        """Give the form that is sent."""
+        """Return the form for the child process."""
         return {"variables": self.variables, "release": self.release}
 
 
@@ -90,7 +90,7 @@ class ChartNames:
         return ("values", "release", "chart", "files", INPUTS, SUBCHARTS)
 
     def as_json(self, *, has_files: bool) -> Mapping[str, object]:
-        """Give the form that is sent."""
+        """Return the form for the child process."""
         files = self.files if has_files else FileTexts()
         told = {"texts": files.texts, "refused": files.refused}
         return {"values": self.values, "release": self.release, "chart": self.chart, "files": told}

@@ -42,7 +42,7 @@ def handle(request: object, begin: Begin) -> object:
 
 
 def _load(given: JsonObject, begin: Begin) -> JsonObject:
-    """Load all charts, `[[path, …], …]` in the order in which they load."""
+    """Load the scripts of all charts; `order` in the request has pairs of a chart's path and its files."""
     _Loaded.engine = None
     engine = Engine()
     lines: list[str] = []

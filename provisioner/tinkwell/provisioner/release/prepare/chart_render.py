@@ -31,7 +31,7 @@ _NOTES = "templates/NOTES.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """The manifest of a release, and sentences for the authors of its charts."""
+    """The manifest of a release, and warnings for the authors of its charts."""
 
     manifest: RenderedManifest
     warnings: tuple[str, ...]
