@@ -47,7 +47,7 @@ class ReleaseApi(Protocol):
         """Take an operation."""
 
     async def work(self, operation_id: str, lease_token: int, *, revision: int = 0) -> Work:
-        """Get the documents of an operation; with a revision, only that revision's manifest."""
+        """Get the input of an operation; with a `revision`, only that revision's manifest and chart."""
 
     async def submit_plan(
         self, operation_id: str, lease_token: int, *, manifest: str, late: str, plan: str, has_plugs: bool
@@ -58,7 +58,7 @@ class ReleaseApi(Protocol):
         """Store reports about an operation; a repeated call changes nothing."""
 
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
-        """Store output lines; a line that is stored already stays as it is."""
+        """Store output lines; a line that is already stored stays as it is, unless it was open."""
 
     def nodes(self, operation_id: str) -> AsyncIterator[Node]:
         """Iterate over an operation's nodes with their steps."""

@@ -26,7 +26,7 @@ class Configs:
     wiring: Wiring
 
     async def check(self, resource: Resource, init: answer.InitAnswer) -> None:
-        """Check the config of a resource before the operation changes anything.
+        """Check a resource's config before the operation changes anything; with late texts, check only the schema.
 
         Raises `WrongConfig` if the config breaks the schema, and `errors.InvalidField` if the schema is no JSON Schema.
         """

@@ -60,7 +60,7 @@ class Place:
     grant: Grant | None = None
 
     def allows_image(self, image: str) -> bool:
-        """Say whether containers of an image may get it."""
+        """Return whether containers of an image may get the path."""
         return self.grant is None or self.grant.allows_image(image)
 
 

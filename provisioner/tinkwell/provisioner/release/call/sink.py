@@ -13,7 +13,7 @@ class LogsApi(Protocol):
     """The call of the server that sends output."""
 
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
-        """Store output lines; a line that is stored already stays as it is."""
+        """Store output lines; a line that is already stored stays as it is, unless it was open."""
 
 
 @dataclass(frozen=True, slots=True)
