@@ -1,1 +1,1 @@
-"""Carries out the operations of releases: what a manifest asks for is prepared, and brought about call by call."""
+"""Carries out operations on releases: prepares a manifest, then calls the images of its resources."""

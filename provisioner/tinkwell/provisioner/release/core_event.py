@@ -1,6 +1,6 @@
-"""What carries the core events of operations out: one object with one method for each of them.
+"""Carries out the core events of operations; each core event has one object with one method.
 
-`list` and `write-chart` are carried out by other processes: the server, and the command line.
+The server carries out `list`, and the command line `write-chart`.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ VERBS = (CoreEvent.INSTALL, CoreEvent.UPGRADE, CoreEvent.ROLLBACK, CoreEvent.DEL
 
 
 class ReadChart:
-    """`read-chart`: from the archive to the charts with their values."""
+    """`read-chart`: reads the charts and their values from the archive."""
 
     async def read(self, work: model.Work, manifest: RenderedManifest | None) -> Charts | None:
-        """Read the charts of an operation; None for one without. Raises `errors.InvalidField`."""
+        """Read the charts of an operation; None if it has no charts. Raises `errors.InvalidField`."""
         return await asyncio.to_thread(chart_source.of_work, work, manifest)
 
 
 class Render:
-    """`render`: from the charts to a manifest."""
+    """`render`: renders the charts to a manifest."""
 
     async def render(
         self, charts: Charts, release: Release, expressions: Expressions, *, wait: Wait
@@ -44,10 +44,10 @@ class Render:
 
 
 class Validate:
-    """`validate`: whether this machine can carry a manifest out."""
+    """`validate`: checks whether this machine can carry out a manifest."""
 
     def validate(self, manifest: RenderedManifest, *, images: ImagePolicy, machine: Machine, is_local: bool) -> None:
-        """Check plugs and types; raises `errors.InvalidField` with all that is wrong."""
+        """Check plugs and types; raises `errors.InvalidField` with every violation."""
         checks = check.Checks()
         if manifest.plugs and not is_local:
             checks.refuse(
@@ -67,12 +67,12 @@ class CarryOut:
     """`install`, `upgrade`, `rollback`, `delete` and `test`: the walk through a plan."""
 
     async def carry_out(self, walk: Walk) -> Finish:
-        """Walk to the end, and say how the operation ends."""
+        """Walk to the end of the plan, and return how the operation ends."""
         return await walk.run()
 
 
 def of_provisioner() -> Lifecycle:
-    """Return who carries out the core events of a provisioner, and nothing that hears the others yet."""
+    """Return the registry with the core events of a provisioner and no listeners."""
     registry: Registry[Function] = Registry((CoreEvent.READ_CHART, CoreEvent.RENDER, CoreEvent.VALIDATE, *VERBS))
     registry.implement(CoreEvent.READ_CHART, ReadChart())
     registry.implement(CoreEvent.RENDER, Render())

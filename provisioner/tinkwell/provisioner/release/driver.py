@@ -1,20 +1,21 @@
-"""Brings operations on releases to their end: finds those that nobody alive carries out, and takes them.
+"""Brings operations on releases to their end: finds operations without a living owner, and takes them.
 
     watch ──┐
-    list  ──┼─▶ dirty ids ─▶ lookers ─▶ is it one for us? ─▶ an `OperationRun`, a task of its own
+    list  ──┼─▶ dirty ids ─▶ lookers ─▶ may we take it? ─▶ an `OperationRun`, in its own task
     lease ──┘
 
-An event says only that its operation is worth a look. All operations that have not ended are listed whenever a watch
-begins, and from time to time in case some other way of noticing has failed. Which operations are for us, their
-namespaces say; whether one may be had, the server says when it is asked for.
+An event only marks its operation to be looked at. All unfinished operations are listed whenever a watch begins, and
+from time to time in case an event was missed. A provisioner serves the operations of its namespaces; the server decides
+whether it may take one.
 
-Any number of provisioners may serve a namespace. What one of them carries out it holds under its lease, and the others
-leave it alone until that is over. Then whoever has a run of it at hand takes it at once, since it can adopt that, and
-all others a while later. What is held under our own lease and is not carried out here is taken up again: a former self
-held it, or it makes up for an operation that has ended here.
+Any number of provisioners may serve a namespace. A provisioner holds the operations that it carries out under its
+lease, and the others leave them alone until that lease ends. Then a provisioner that has a run of the operation on its
+engine takes the operation at once, since it can adopt the run; the others wait a while. This provisioner also takes up
+an operation that is held under its own lease and that it does not carry out: it held the operation before it restarted,
+or the operation makes up for one that has ended here.
 
-At most `concurrency` operations are carried out at once, and what is more waits by its id until one has ended. Those
-that are held already never wait.
+At most `concurrency` operations are carried out at once. The ids of further operations wait until one has ended.
+Operations that this provisioner holds already never wait.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ logger = logging.getLogger(__name__)
 LOOKERS = 4
 MAX_DIRTY = 1000
 MAX_WAITING = 10_000
-# So many operations are remembered as being somebody else's; a forgotten one costs a look.
+# How many operations of other provisioners are remembered; a forgotten one is looked at once more.
 MAX_ELSEWHERE = 10_000
 
 
@@ -54,7 +55,7 @@ ALL_NAMESPACES = AllNamespaces()
 
 
 class Driver:
-    """Carries out the operations of the namespaces that it serves, until it is cancelled. Actions outlive it."""
+    """Carries out the operations of its namespaces until it is cancelled. Containers of actions outlive it."""
 
     def __init__(
         self, host: Host, *, namespaces: Container[str], concurrency: int, resync_seconds: float = 30.0
@@ -66,18 +67,18 @@ class Driver:
         self._dirty = work_queue.DirtySet(MAX_DIRTY)
         self._relist = asyncio.Event()
         self._runs: dict[str, OperationRun] = {}
-        # Operations that wait until there is room.
+        # Operations that wait because `concurrency` others are carried out.
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._elsewhere = recent_set.RecentSet(MAX_ELSEWHERE)
-        # Until when those of a dead owner are left to who has their runs at hand, by the loop's clock.
+        # Until when an operation of a dead owner is left to a provisioner that has its runs, by the loop's clock.
         self._spared: dict[str, float] = {}
-        # What is held under the lease from its beginning, until it is looked at.
+        # Operations that the lease held when it began and that were not looked at yet.
         self._inherited: set[str] = set()
         self._group = asyncio.TaskGroup()
         self._later = delay_queue.Later(self._dirty, self._group)
 
     async def run(self) -> NoReturn:
-        """Work until cancelled, which leaves running what runs; raises an `errors.Error` that cannot be mended."""
+        """Work until cancelled, which leaves actions running; raises `errors.Error` if only an operator can help."""
         async with self._group as group:
             group.create_task(self._watch(), name="watch releases")
             group.create_task(self._list_again_and_again(), name="list operations")
@@ -86,7 +87,7 @@ class Driver:
         raise AssertionError("its tasks never end by themselves")
 
     def inherit(self, ids: Iterable[str]) -> None:
-        """Take up operations that are held under the lease from its beginning; all others are somebody else's."""
+        """Take up the operations that the lease held when it began; all others belong to other provisioners."""
         self._inherited.update(ids)
         for operation_id in self._runs.keys() - self._inherited:
             self._runs[operation_id].lose()
@@ -100,10 +101,10 @@ class Driver:
         self._later.wake(lost)
 
     def lose(self) -> None:
-        """Find out what is held still, once the lease lives again.
+        """Look at all operations held here again, once the lease lives again; until then running calls go on.
 
-        Until then what runs goes on. Calls without effects may be made by anybody at any time, and nobody else starts
-        an action once more that was RUNNING; what is to start waits for the server, which refuses it without a lease.
+        That is safe: any provisioner may make calls without effects at any time, and no other one starts a RUNNING
+        action again. A new call waits for the server, which refuses it without a lease.
         """
         self._group.create_task(self._make_sure(), name="make sure of operations")
 
@@ -113,7 +114,7 @@ class Driver:
             await self._dirty.put(operation_id)
 
     async def _watch(self) -> None:
-        """Mark operations as dirty that are new, or that somebody has cancelled."""
+        """Mark new and cancelled operations as dirty."""
         while True:
             try:
                 watch = self._host.api.watch(
@@ -150,7 +151,7 @@ class Driver:
             await self._sweep(held, busy=frozenset(each.release_id for each in found))
 
     async def _list(self) -> list[UnfinishedOperation]:
-        # Those of all namespaces: what is here of a release that is not among them is needed by nobody.
+        # Operations of all namespaces: runs of a release without any of them can be removed.
         return [found async for found in self._host.api.unfinished()]
 
     def _is_for_us(self, found: UnfinishedOperation) -> bool:
@@ -161,7 +162,7 @@ class Driver:
         return found.id not in self._elsewhere
 
     async def _held(self) -> frozenset[RunKey]:
-        """Return the runs that are here, those of dead predecessors among them, and drop claims to any others."""
+        """Return the runs that exist here, including those of earlier processes, and drop the claims to all others."""
         try:
             held = await self._host.runtime.held(RunKind.RELEASE)
             await asyncio.to_thread(self._host.claims.keep_only, RunKind.RELEASE, _Needed(held, self._runs))
@@ -171,14 +172,14 @@ class Driver:
         return held
 
     async def _sweep(self, held: frozenset[RunKey], *, busy: frozenset[str]) -> None:
-        """Remove runs of releases that had no operation that has not ended after they were found."""
+        """Remove the runs whose releases had no unfinished operation when these were listed after the runs."""
         try:
             await leftover.sweep(self._host.runtime, self._host.claims, held, busy)
         except (port.RunError, OSError) as error:
             logger.warning("what is left of releases cannot be removed", extra={"cause": str(error)})
 
     async def _look_at_dirty(self) -> None:
-        await self._host.lease.token()  # before that, everything would seem to be somebody else's
+        await self._host.lease.token()  # without a lease every operation would seem to belong to another provisioner
         while True:
             operation_id = await self._dirty.take()
             try:
@@ -186,14 +187,14 @@ class Driver:
             except errors.Error as error:
                 if isinstance(error, retry.HOPELESS):
                     raise
-                # One that the server fails on must not keep a looker; the next list leads back to it.
+                # An operation on which the server fails must not block a looker; the next list brings it back.
                 fields = {"operation": operation_id, "cause": str(error)}
                 logger.warning("an operation cannot be had", extra=fields)
             await self._dirty.done(operation_id)
             self._look_at_next()
 
     async def _look_at(self, operation_id: str) -> None:
-        """Find out whether an operation is one for us, and carry it out."""
+        """Carry an operation out if this provisioner serves it and may take it."""
         self._inherited.discard(operation_id)
         token, before = await self._host.lease.token(), self._runs.get(operation_id)
         was_held = before is not None and before.is_held
@@ -209,7 +210,7 @@ class Driver:
             self._spared.pop(operation_id, None)
         if (run := self._runs.get(operation_id)) is not None:
             run.hear(operation)
-            # What was asked for before it was held, or under another lease, tells nothing of this.
+            # An answer from before the operation was held, or from another lease, says nothing about the operation now.
             if (
                 run is before
                 and was_held
@@ -221,7 +222,7 @@ class Driver:
             await self._consider(operation, is_own=is_own)
 
     async def _consider(self, operation: Operation, *, is_own: bool) -> None:
-        """Carry out an operation that has not ended, if it is to be had and there is room."""
+        """Carry out an unfinished operation, if this provisioner may take it and there is room."""
         if not is_own and operation.state is State.RUNNING and not await self._is_ours_to_take(operation):
             return
         if is_own or len(self._runs) < self._concurrency:
@@ -230,7 +231,7 @@ class Driver:
             self._waiting[operation.id] = None
 
     async def _is_ours_to_take(self, operation: Operation) -> bool:
-        """Say whether it is time to ask for an operation that has or had another owner."""
+        """Return whether to ask now for an operation that has or had another owner."""
         now = asyncio.get_running_loop().time()
         if operation.id in self._spared:
             is_over = now >= self._spared[operation.id]
@@ -244,7 +245,7 @@ class Driver:
             is_at_hand = False
         if is_at_hand or len(self._spared) >= MAX_WAITING:
             return True
-        # All hear of a death within a third of a lease.
+        # All provisioners hear of an owner's death within a third of a lease.
         seconds = self._host.lease.grace_seconds / 2
         self._spared[operation.id] = now + seconds
         self._later.look(operation.id, seconds)
@@ -257,7 +258,7 @@ class Driver:
             self._group.create_task(self._carry_out(run), name=f"operation {operation_id}")
 
     async def _carry_out(self, run: OperationRun) -> None:
-        """Carry an operation out, then see to the one that makes up for it, and to those that have waited."""
+        """Carry an operation out, then look at the operation that makes up for it, and at a waiting one."""
         ended: Operation | None = None
         try:
             ended = await run.run()
@@ -266,7 +267,7 @@ class Driver:
                 raise
             logger.warning("an operation is given up", extra={"operation": run.id, "cause": str(error)})
         except Exception:
-            # One broken operation must not take the others down; the next list leads back to it.
+            # One broken operation must not stop the others; the next list brings it back.
             logger.exception("an operation is given up", extra={"operation": run.id})
         finally:
             del self._runs[run.id]
@@ -277,13 +278,13 @@ class Driver:
         self._look_at_next()
 
     def _look_at_next(self) -> None:
-        """Have the one that has waited longest looked at if there is room; if it is not to be had, the next one is."""
+        """Look at the operation that has waited longest, if there is room; if it cannot be taken, the next follows."""
         if self._waiting and len(self._runs) < self._concurrency:
             self._later.wake({self._waiting.popitem(last=False)[0]: 0.0})
 
 
 class _Needed(Container[RunKey]):
-    """The attempts whose claims are needed: what begins while this is asked is among them."""
+    """The attempts whose claims are needed, including attempts that begin while claims are being dropped."""
 
     def __init__(self, held: frozenset[RunKey], runs: dict[str, OperationRun]) -> None:
         self._held = held

@@ -1,4 +1,4 @@
-"""What operations are carried out with: the server, this machine, and what its operator allows."""
+"""The environment of operations: the server, this machine, and the operator's settings."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -30,10 +30,10 @@ from tinkwell.sandbox.room import Room
 
 
 class ReleaseApi(Protocol):
-    """What carrying operations out needs of the server."""
+    """The calls of the server that operations need."""
 
     def unfinished(self, namespaces: Iterable[str] = ()) -> AsyncIterator[UnfinishedOperation]:
-        """Iterate over the operations that have not ended, in these namespaces or in all."""
+        """Iterate over the unfinished operations in these namespaces, or in all."""
 
     def watch(
         self, *, now: bool, resource_types: Collection[ResourceType], on_created: Callable[[object], None]
@@ -47,18 +47,18 @@ class ReleaseApi(Protocol):
         """Take an operation."""
 
     async def work(self, operation_id: str, lease_token: int, *, revision: int = 0) -> Work:
-        """Get all that an operation works on, or of the documents the manifest of a revision."""
+        """Get the input of an operation; with a `revision`, only that revision's manifest and chart."""
 
     async def submit_plan(
         self, operation_id: str, lease_token: int, *, manifest: str, late: str, plan: str, has_plugs: bool
     ) -> Submitted:
-        """Store what an operation is going to do."""
+        """Store the plan of an operation."""
 
     async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report]) -> Operation:
-        """Say what becomes of an operation; a repetition changes nothing."""
+        """Store reports about an operation; a repeated call changes nothing."""
 
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
-        """Store output lines; those that are there already are left as they are."""
+        """Store output lines; a line that is already stored stays as it is, unless it was open."""
 
     def nodes(self, operation_id: str) -> AsyncIterator[Node]:
         """Iterate over an operation's nodes with their steps."""
@@ -66,7 +66,7 @@ class ReleaseApi(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What all operations of a provisioner share. `folder` has the folders of releases by their ids."""
+    """The objects that all operations of a provisioner share. `folder` contains one folder for each release id."""
 
     api: ReleaseApi
     lease: Keeper
@@ -77,9 +77,9 @@ class Host:
     images: ImagePolicy
     places: Places
     keys: Keys
-    # For the children in which what strangers wrote is evaluated and checked.
+    # For the child processes that evaluate expressions and check schemas of untrusted authors.
     room: Room
-    # Who carries core events out, and what is installed beside this program that hears the others.
+    # The objects that carry out core events, and the installed Python listeners of all other events.
     lifecycle: Lifecycle
-    # Makes the children that evaluate expressions and check schemas.
+    # Makes these child processes.
     make_child: Callable[..., Child] = Child

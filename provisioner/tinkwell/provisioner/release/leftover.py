@@ -1,11 +1,11 @@
-"""What operations have left behind on this machine: runs of theirs that nobody sees to any more.
+"""Removes the runs that operations have left on this machine and that no provisioner watches.
 
-Whoever takes an operation makes sure first that nothing of its release runs here but what it is going to adopt: earlier
-operations may have ended without their owners, and calls without effects are made once more. What another provisioner
-watches by its claim is killed, too, but left to that one to remove, for it still has to read how it ended. What another
-one was about to start loses its claim, without which it does not begin.
+A provisioner that takes an operation first removes every run of the release that it does not adopt: earlier operations
+may have ended while their owners were dead, and calls without effects are made again. It kills a run that another
+provisioner claims and watches, but leaves the removal to that provisioner, which still has to read how the run ended.
+It lifts the claim to a run that another provisioner is about to start; without the claim the run does not start.
 
-Of a release without an operation that has not ended, no run is needed, and all are removed.
+A release without an unfinished operation needs no run, so `sweep` removes all of its runs.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from tinkwell.provisioner.runtime import port
 
 logger = logging.getLogger(__name__)
 
-# What cannot be removed since the runtime does not answer is tried again so often, so long after.
+# How often `clear` tries to remove runs while the runtime does not answer, and how long it waits in between.
 TRIES = 30
 PAUSE_SECONDS = 2.0
-# Why an operation cannot begin where that has come to nothing.
+# The message of an operation that cannot begin because runs could not be removed.
 NOT_CLEARED = (
     "what an earlier operation left running on this engine cannot be removed; the provisioner's log says why. "
     "Remove it, and try again"
@@ -32,7 +32,7 @@ NOT_CLEARED = (
 
 
 async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str, *, needed: Container[RunKey]) -> bool:
-    """See to it that nothing of a release runs here but what is needed; says whether it is so, within a minute."""
+    """Remove all runs of a release but those `needed`; return False if that fails for about a minute."""
     watched: frozenset[RunKey] = frozenset()
     for attempt in range(1, TRIES + 1):
         try:
@@ -50,7 +50,7 @@ async def clear(runtime: port.Runtime, claims: run_claim.Claims, release_id: str
 
 
 def adoptable(work: Work) -> frozenset[RunKey]:
-    """Return the runs that an operation's former owner may have left and that have effects: those go on."""
+    """Return the runs with effects that an operation's former owner may have left; they keep running."""
     return frozenset(
         RunKey(RunKind.RELEASE, work.release.id, step.id, step.attempt)
         for node in work.nodes
@@ -60,14 +60,14 @@ def adoptable(work: Work) -> frozenset[RunKey]:
 
 
 async def sweep(runtime: port.Runtime, claims: run_claim.Claims, held: Iterable[RunKey], busy: Container[str]) -> None:
-    """Remove the runs of `held` whose releases are not `busy`, unless somebody else watches them."""
+    """Remove the runs of `held` whose releases are not `busy`, unless another provisioner watches them."""
     idle = [key for key in held if key.owner not in busy]
     others = await asyncio.to_thread(claims.others, RunKind.RELEASE) if idle else frozenset[RunKey]()
     await _all(_remove(runtime, key) for key in idle if key not in others)
 
 
 async def _all(works: Iterable[Awaitable[None]]) -> None:
-    """Do one after the other; raises the first error after the last of them."""
+    """Await all works, one after the other; then raise the first error, if there was one."""
     problem: port.RunError | OSError | None = None
     for work in works:
         try:
@@ -88,6 +88,6 @@ async def _remove(runtime: port.Runtime, key: RunKey) -> None:
 async def _end(run: port.Run, watched: Container[RunKey]) -> None:
     logger.warning("a run of a former owner is stopped", extra=fields(run.key))
     await run.kill()
-    # What has not begun must not begin any more.
+    # A run that nobody watches is removed, and one that has not begun, so that it cannot begin.
     if run.key not in watched or not await run.was_fed():
         await run.remove()

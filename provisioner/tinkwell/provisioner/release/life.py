@@ -1,7 +1,7 @@
-"""What was there before an operation: what installed the resources that go, and hooks and handlers of charts that do.
+"""Reads former revisions: the ones that installed removed resources, and the one whose hooks and handlers run.
 
-What hooks and handlers are of is the revision that was DEPLOYED last, which stays while the operation goes on, or for a
-removal of what never was DEPLOYED the newest one.
+Hooks and handlers of removed charts come from the revision that was DEPLOYED last, which does not change during the
+operation. If a release that is removed was never DEPLOYED, they come from its newest revision.
 """
 
 import asyncio
@@ -27,13 +27,12 @@ MAX_MANIFEST_BYTES = 8 * 1024 * 1024
 async def former_work(
     host: Host, work: model.Work, plan: Plan | None, manifest: RenderedManifest | None = None
 ) -> model.Work | None:
-    """Return what is stored of what was there before; None where nothing was, or the operation has no part in it.
+    """Return the stored documents of the former revision; None if there is none or the operation ends no chart of it.
 
-    `plan` is what the operation is going to do, and `manifest` what it brings about, as far as these are known; None
-    where that makes no difference.
+    `plan` is the operation's plan and `manifest` its new manifest; each is None if it is not known or does not matter.
     """
     number, is_needed = _number(work), _is_needed(work.operation.kind, plan)
-    # A chart may go of which no plan tells, since it has no resources.
+    # An upgrade may remove a chart without resources, which no plan contains.
     may_go = manifest is not None and work.operation.kind is OperationKind.UPGRADE and bool(work.release.chart_name)
     if not number or not (is_needed or may_go):
         return None
@@ -44,8 +43,8 @@ async def former_work(
 
 
 async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -> Mapping[int, Revision]:
-    """Return the revisions by which resources were installed that are removed, as far as there are any."""
-    # An operation that is gone on with has removed some already, of which there is nothing any more.
+    """Return the revisions that installed the resources which are removed, as far as they are stored."""
+    # A resumed operation may have removed some of them already; the server has no rows of those.
     charts: dict[int, set[str]] = {}
     for row in work.resources:
         if row.path in gone and row.revision:
@@ -59,7 +58,7 @@ async def former_revisions(host: Host, work: model.Work, gone: Container[str]) -
 
 
 def hooks(plan: Plan, present: Revision | None, left: Revision | None) -> Iterator[Resource]:
-    """Iterate over the hooks of a plan, each as the manifest has it whose event it is."""
+    """Iterate over the hooks of a plan, each from the manifest whose event it belongs to."""
     for node in plan.hooks:
         path, event = split_hook(node.path)
         for revision in (left, present) if events.is_of_former(event) else (present,):
@@ -83,7 +82,7 @@ def _number(work: model.Work) -> int:
 
 
 def _is_needed(kind: OperationKind, plan: Plan | None) -> bool:
-    """Whether an operation ends the life of a chart: of all by its kind, or of those that its plan removes."""
+    """Whether an operation removes a chart: all charts because of its kind, or those that its plan removes."""
     if kind in (OperationKind.UNINSTALL, OperationKind.ROLLBACK):
         return True
     return plan is not None and any(
@@ -97,19 +96,19 @@ def _is_of_former(node: PlanNode) -> bool:
 
 
 def _has_gone(former: model.Work, manifest: RenderedManifest | None) -> bool:
-    """Whether a manifest lacks a chart that was there before, in a thread."""
+    """Whether the manifest lacks a chart of the former revision; call it in a thread."""
     charts = manifest.charts if manifest is not None else {}
     return any(path not in charts for path in _manifest(former).charts)
 
 
 def subject(work: model.Work) -> Subject:
-    """Read a revision for what is emitted of it, in a thread; raises `errors.InvalidField`."""
+    """Read a revision for its events; call it in a thread. Raises `errors.InvalidField`."""
     manifest = _manifest(work)
     return Subject(chart_source.of_work(work, manifest), manifest)
 
 
 def read(work: model.Work) -> Revision:
-    """Read a revision, in a thread, and of its charts the files of those that have hooks."""
+    """Read a revision, and the files of its charts that have hooks; call it in a thread."""
     manifest = _manifest(work)
     if not work.chart:
         return Revision(manifest=manifest)
@@ -125,7 +124,7 @@ async def _former_revision(host: Host, operation_id: str, revision: int, charts:
 
 
 def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:
-    """Read what is there of a former revision, in a thread, and of its charts the files of some."""
+    """Read a former revision, if it is stored, and the files of these charts; call it in a thread."""
     if not work.manifest:
         return None
     given = document.parse_json("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
@@ -138,7 +137,7 @@ def _read_revision(work: model.Work, charts: Iterable[str]) -> Revision | None:
 
 
 async def _revision_work(host: Host, operation_id: str, revision: int) -> model.Work:
-    """Get what is stored of a revision."""
+    """Get the stored documents of a revision."""
 
     async def get(token: int) -> model.Work:
         return await retry.until_answered(

@@ -1,12 +1,13 @@
-"""One operation, from the moment when this provisioner takes it to its end, or until it is another's.
+"""One operation, from the moment this provisioner takes it until it ends or another provisioner has it.
 
-Whatever ends the work on it here, nothing runs that nobody sees to:
+However the work on it ends here, no run stays without a provisioner that watches it:
 
-    it has ended                      nothing of it runs any more, which the walk has seen to
-    the server refuses a report       it is another's: all that runs here is removed, but what that one watches by now
-    this process is told to stop      calls without effects are removed; actions go on, for a successor to adopt
-    a defect, or a server without     all is removed, and the operation ends as FAILED, as far as that can be told
-    the keys of its secrets
+    the operation has ended           the walk has removed all runs
+    the server refuses a report       another provisioner has the operation: all runs here are removed, except those
+                                      that the other one watches
+    this process is told to stop      calls without effects are removed; actions go on, and a successor adopts them
+    a defect, or a server without     all runs are removed, and the operation is reported as FAILED, if the server
+    the keys of its secrets           takes the report
 """
 
 import asyncio
@@ -31,13 +32,13 @@ from tinkwell.provisioner.release.undertaking import Undertaking
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# What is left here is removed within so long.
+# How long the removal of an operation's runs may take.
 REMOVE_SECONDS = 20.0
-# Who is told to stop gets so long to remove what nobody adopts.
+# How long a process that is told to stop may take to remove the runs that no successor adopts.
 LAST_SECONDS = 3.0
-# How often the end is reported of an operation that is given up.
+# How often the failure of an operation that is given up is reported.
 FAIL_TRIES = 3
-# It has ended, or is another's.
+# The operation has ended, or another provisioner has it.
 REFUSALS = (errors.NotFound, errors.IllegalTransition)
 
 
@@ -48,38 +49,39 @@ class OperationRun:
         self.id = operation_id
         self._host = host
         self._undertaking: Undertaking | None = None
-        # As it is by the server's last answer.
+        # The operation in the server's last answer.
         self._operation = Operation(operation_id)
         self._is_ending = False
-        # Somebody else, who lives, has it.
+        # A living provisioner other than this one has the operation.
         self.is_elsewhere = False
         self._is_lost = asyncio.Event()
 
     @property
     def is_held(self) -> bool:
-        """Whether the operation has been taken, and its work was had."""
+        """Whether this provisioner has taken the operation and got its work."""
         return self._undertaking is not None
 
     @property
     def keys(self) -> frozenset[RunKey]:
-        """The runs of which anything may still be here."""
+        """The runs whose containers may still exist here."""
         return frozenset(run.key for run in self._runs())
 
     def hear(self, operation: Operation) -> None:
-        """Take note of how the operation is by the server's account."""
+        """Take over the operation as the server has sent it."""
         self._operation = operation
         if self._undertaking is not None:
             self._undertaking.hear(operation)
 
     def lose(self) -> None:
-        """Hear that the operation is another's, or has ended, without this one's report."""
+        """Note that another provisioner has the operation, or that it ended without a report of this one."""
         if self.is_held and not self._is_ending:
             self._is_lost.set()
 
     async def run(self) -> Operation | None:
-        """Take the operation and bring it to its end, and return it as it is then.
+        """Take the operation, bring it to its end, and return it.
 
-        None where it is not to be had, or is another's by now. Raises the `errors.Error` that cannot be mended.
+        Returns None if the server does not give the operation, or another provisioner has it. Raises an `errors.Error`
+        that only an operator can mend.
         """
         api = self._host.api
         try:
@@ -108,12 +110,12 @@ class OperationRun:
         return self._operation
 
     async def _carry_out(self, work: Work, *, ends_at: float) -> bool:
-        """Do all that there is to do, and return whether that was brought to its end and not given up."""
+        """Carry the operation out, and return True if it ended and False if it was given up."""
         secrets = await asyncio.to_thread(Secrets, work.secrets)
         try:
             await self._work_through(work, secrets, ends_at=ends_at)
         except BaseExceptionGroup as failures:
-            # What went wrong may tell secrets, which the log is without as long as they are known.
+            # Errors may contain secrets, which the log masks only while `secrets` is open.
             await self._give_up(failures, work)
             return False
         finally:
@@ -121,7 +123,7 @@ class OperationRun:
         return True
 
     async def _work_through(self, work: Work, secrets: Secrets, *, ends_at: float) -> None:
-        """Bring the operation to its end; raises a group of what went wrong."""
+        """Bring the operation to its end; raises a group of the errors."""
         async with asyncio.TaskGroup() as group:
             reporter = Reporter(self._host.api, self._host.lease, self.id, secrets=secrets, hear=self.hear)
             beside = [
@@ -148,7 +150,7 @@ class OperationRun:
         raise errors.LeaseLost("the operation has ended, or is another's")
 
     async def _give_up(self, failures: BaseExceptionGroup[BaseException], work: Work) -> None:
-        """Remove what runs here; raises what only an operator can mend."""
+        """Remove the operation's runs here; raises an error that only an operator can mend."""
         fields = _fields(work.operation)
         hopeless = failures.subgroup(retry.HOPELESS)
         if hopeless is not None:
@@ -170,17 +172,17 @@ class OperationRun:
         await self._fail(work.operation.release_id, reason, message)
 
     async def _end_unopened(self, error: errors.SecretsDisabled) -> Operation:
-        """End an operation whose secrets the server cannot open, and what a former owner left running of it here."""
+        """End an operation whose secrets the server cannot open, and remove the runs that a former owner left here."""
         operation = await retry.until_answered(lambda: self._host.api.operation(self.id), what="get an operation")
         logger.warning("an operation cannot be carried out", extra=_fields(operation) | {"cause": str(error)})
         await self._fail(operation.release_id, cause.Reason.SECRETS_DISABLED, str(error))
         return self._operation
 
     async def _fail(self, release_id: str, reason: cause.Reason, message: str) -> None:
-        """End the operation as FAILED, once nothing of its release runs here.
+        """End the operation as FAILED, once no run of its release is left here.
 
-        What runs is asked of the server, since the view is ahead of it by the reports that were refused or on their
-        way. One of these may still be stored after that was asked, so a refusal is no end at first.
+        The server is asked for the running steps, since the view includes reports that the server refused or has not
+        got yet. The server may store one of those after it was asked, so this report is repeated if it is refused.
         """
         await leftover.clear(self._host.runtime, self._host.claims, release_id, needed=())
         finish = FinishReport(state=State.FAILED, cause=cause.text(reason, message))
@@ -198,7 +200,7 @@ class OperationRun:
         self._operation = await self._under(lambda token: report(self.id, token, reports), what="report a failure")
 
     async def _running_steps(self, reason: str) -> Sequence[Report]:
-        """Return the reports that steps are CANCELLED that are RUNNING by the server's account."""
+        """Return reports that end as CANCELLED each step that is RUNNING on the server."""
         return [
             StepReport(
                 path=step.path,
@@ -223,7 +225,7 @@ class OperationRun:
         return list(self._undertaking.runs) if self._undertaking is not None else ()
 
     async def _remove(self, runs: Iterable[StepRun], *, is_taken: bool = False) -> None:
-        """Kill and remove runs; what cannot be removed in time is found by whoever takes the release next."""
+        """Kill and remove runs; the next owner of the release finds the runs that are not removed in time."""
         try:
             async with asyncio.timeout(REMOVE_SECONDS):
                 await asyncio.gather(*(run.clear(is_taken=is_taken) for run in runs))
@@ -231,7 +233,7 @@ class OperationRun:
             logger.warning("what runs cannot be removed in time", extra={"operation": self.id})
 
     async def _under(self, call: Callable[[int], Awaitable[T]], *, what: str) -> T:
-        """Call under the lease until the server answers."""
+        """Repeat a call under the lease until the server answers."""
         return await self._host.lease.under(lambda token: retry.until_answered(lambda: call(token), what=what))
 
 
@@ -251,7 +253,7 @@ def _first(failures: BaseException) -> BaseException:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None], *, seconds: float) -> None:
-    """Do what is better not left half done; a task that is cancelled meanwhile still grants it some seconds."""
+    """Do, within `seconds`, work that should not stop halfway; a cancellation leaves it LAST_SECONDS."""
     task = asyncio.ensure_future(work)
     try:
         async with asyncio.timeout(seconds):

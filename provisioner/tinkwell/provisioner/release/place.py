@@ -1,8 +1,8 @@
-"""How much of what releases do goes on at once in this provisioner: places for calls, and keys that exclude each other.
+"""Limits the calls that run at once in this provisioner: by places for calls, and by concurrency keys.
 
-Operations share both. One that finds no place for a call leaves the call, waits, and is woken when a place is free.
-That place is kept for it, so that the operation which has freed it does not take it at once again; what the one that
-was woken does not need goes to the next.
+All operations share both. An operation that finds no place for a call postpones the call, and is woken when a place is
+free. The place is reserved for it, so that the operation that freed the place cannot take it again at once. If the
+woken operation does not need the place, the next one that waits gets it.
 """
 
 from collections import Counter, OrderedDict
@@ -10,17 +10,17 @@ from collections.abc import Callable
 
 
 class Places:
-    """So many calls may run at once. No method awaits, so that what was decided is still true when it is begun."""
+    """Lets `count` calls run at once. No method awaits, so a place that `has` finds is still free for `take`."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._taken = 0
         self._waiting: OrderedDict[str, Callable[[], None]] = OrderedDict()
-        # Who was woken, and has not looked yet; a place is kept for each.
+        # Operations that were woken and have not looked for a place yet; one place is reserved for each.
         self._woken: set[str] = set()
 
     def has(self, operation_id: str) -> bool:
-        """Say whether there is a place for this operation."""
+        """Return whether this operation can have a place."""
         return self._taken + len(self._woken - {operation_id}) < self._count
 
     def take(self, operation_id: str) -> bool:
@@ -32,7 +32,7 @@ class Places:
         return is_free
 
     def force(self) -> None:
-        """Take a place for what runs already."""
+        """Take a place for a call that runs already, even if none is free."""
         self._taken += 1
 
     def free(self) -> None:
@@ -41,13 +41,13 @@ class Places:
         self._wake()
 
     def wait(self, operation_id: str, wake: Callable[[], None]) -> None:
-        """Have an operation woken once a place is free; one that waits already keeps its turn."""
+        """Wake an operation once a place is free; an operation that waits already keeps its turn."""
         self._woken.discard(operation_id)
         self._waiting.setdefault(operation_id, wake)
         self._wake()
 
     def leave(self, operation_id: str) -> None:
-        """Take note that an operation waits for no place."""
+        """Stop waiting for a place."""
         self._woken.discard(operation_id)
         self._waiting.pop(operation_id, None)
         self._wake()
@@ -60,31 +60,31 @@ class Places:
 
 
 class Keys:
-    """Which concurrency keys are in use here, by which operation."""
+    """The concurrency keys that each operation uses in this provisioner."""
 
     def __init__(self) -> None:
         self._used: dict[str, Counter[str]] = {}
         self._wakes: dict[str, Callable[[], None]] = {}
 
     def enter(self, operation_id: str, wake: Callable[[], None]) -> None:
-        """Have an operation told whenever a key has become free."""
+        """Call `wake` whenever another operation has freed a key."""
         self._used[operation_id] = Counter()
         self._wakes[operation_id] = wake
 
     def leave(self, operation_id: str) -> None:
-        """Take note that an operation uses nothing any more."""
+        """Free all keys of an operation, and forget it."""
         has_used = bool(self._used.pop(operation_id, None))
         self._wakes.pop(operation_id, None)
         if has_used:
             self._tell(operation_id)
 
     def use(self, operation_id: str, key: str) -> None:
-        """Take note that an operation uses a key; the empty one is none."""
+        """Count one more use of a key by an operation; the empty key is not counted."""
         if key:
             self._used[operation_id][key] += 1
 
     def free(self, operation_id: str, key: str) -> None:
-        """Take note that an operation uses a key less by one."""
+        """Count one use less of a key by an operation."""
         used = self._used.get(operation_id)
         if used is None or not used[key]:
             return

@@ -1,13 +1,13 @@
-"""The folders that resources of a release keep files in, and when they go: with the release, once they are empty."""
+"""The folders in which a release's resources keep files. Empty ones are removed with the release."""
 
 import contextlib
 from pathlib import Path
 
 
 def forget(folder: Path) -> None:
-    """Remove the folder of a release, but for what its resources have left in it."""
-    with contextlib.suppress(OSError):  # it is not there, or cannot be looked into
+    """Remove the folder of a release, except the files that its resources have left in it."""
+    with contextlib.suppress(OSError):  # the folder is missing or cannot be read
         for each in list(folder.iterdir()):
-            with contextlib.suppress(OSError):  # it is not empty, or no folder
+            with contextlib.suppress(OSError):  # the entry is not empty or is no folder
                 each.rmdir()
         folder.rmdir()

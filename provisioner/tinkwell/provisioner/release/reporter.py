@@ -1,11 +1,11 @@
-"""The way of one operation's reports to the server: in order, and together where they come at once.
+"""Sends one operation's reports to the server: in order, and those that wait together in one call.
 
-    post ──▶ waiting ──▶ the sender takes what waits ──▶ one call ──▶ all of it is stored
+    post ──▶ waiting ──▶ the sender takes waiting groups ──▶ one call ──▶ the server stores all
 
-The server takes a call whole or not at all, and judges it by the state that all former ones have led to. So there is
-one call at a time, and a group that was posted is never divided. A call is repeated until the server answers. Where it
-refuses, the operation is not this provisioner's any more, or the two do not agree about it: nothing more is sent then.
-Groups wait in a list, which is bounded by what posts them: each step waits for its own before it goes on.
+The server stores all reports of a call or none, and checks them against the state after all earlier calls. So there is
+one call at a time, and a posted group is never split. A call is repeated until the server answers. If the server
+refuses, this provisioner has lost the operation or disagrees with the server about it: then it sends nothing more.
+Groups wait in a list. The number of running steps bounds it: each step waits until its group is stored.
 """
 
 import asyncio
@@ -19,33 +19,33 @@ from tinkwell.client.release.model import Operation
 from tinkwell.core.release.report import LifecycleReport, Report, ResourceReport, StepReport
 from tinkwell.provisioner.release.secret import Secrets
 
-# The server takes no more in one call,
+# The server takes at most 500 reports in one call.
 MAX_REPORTS = 500
-# and no larger message than 4 MiB. One group is never as large.
+# The server takes messages of at most 4 MiB. A single group is always smaller.
 MAX_BYTES = 1024 * 1024
-# What a report takes beside its texts.
+# The size of a report without its texts.
 OVERHEAD_BYTES = 256
-# And what a handler takes, beside its own.
+# The size of a handler in a report without its texts.
 _RUN_BYTES = 32
 
 
 class ReportsApi(Protocol):
-    """What sending reports needs of the server."""
+    """The calls of the server that a reporter needs."""
 
     async def report(self, operation_id: str, lease_token: int, reports: Sequence[Report]) -> Operation:
-        """Say what becomes of an operation; a repetition changes nothing."""
+        """Store reports about an operation; a repeated call changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """Reports that belong together, and who waits until they are stored."""
+    """Reports that are stored together, and the future that is done once they are stored."""
 
     reports: Sequence[Report]
     stored: "asyncio.Future[None]"
 
 
 class Reporter:
-    """Stands between those who work on one operation and the server, which is told no secret in what it shows.
+    """Sends the reports of one operation, with secrets masked in the texts that the server shows.
 
     `hear` gets the operation after each call.
     """
@@ -69,13 +69,13 @@ class Reporter:
         self._told: Callable[[Sequence[Report]], Sequence[Report]] = lambda reports: reports
 
     def tell(self, told: Callable[[Sequence[Report]], Sequence[Report]]) -> None:
-        """Tell from now on what this says of each group, where the server must not hear all of it."""
+        """From now on, send the reports that `told` returns for each group instead of the group."""
         self._told = told
 
     def post(self, reports: Sequence[Report]) -> "asyncio.Future[None]":
-        """Have a group of reports stored, after all that were posted before; the future is done when it is.
+        """Queue a group of reports behind earlier groups; the future is done once the server has stored it.
 
-        Where the server refuses, or nobody sends any more, it is cancelled.
+        The future is cancelled if the server refuses, or if `run` has ended.
         """
         stored = asyncio.get_running_loop().create_future()
         if told := self._told(reports):
@@ -86,11 +86,11 @@ class Reporter:
         return stored
 
     async def run(self) -> NoReturn:
-        """Send what is posted, until cancelled; raises the `errors.Error` with which the server refuses."""
+        """Send posted groups until cancelled; raises the `errors.Error` with which the server refuses."""
         try:
             while True:
                 await self._has_come.wait()
-                await asyncio.sleep(0)  # what comes in the same moment goes along
+                await asyncio.sleep(0)  # groups that are posted in the same moment join the call
                 batch = self._take()
                 try:
                     self._hear(await self._send([report for group in batch for report in group.reports]))
@@ -127,7 +127,7 @@ class Reporter:
 
 
 def _size(report: Report) -> int:
-    """Return about how many bytes a report takes."""
+    """Estimate the size of a report in bytes."""
     texts: tuple[str | None, ...] = ()
     match report:
         case ResourceReport():

@@ -1,6 +1,6 @@
-"""What is known of the resources of one operation: what manifests say, what they answered, how they were seen last.
+"""The resources of one operation: their manifests, their answers to `init`, and their last known states.
 
-The calls of an operation read this and write it; `decide` gets its extract, as `NodeSpec` and `InitFacts`.
+The calls of an operation read and write them; `decide` gets an extract as `NodeSpec` and `InitFacts`.
 """
 
 import json
@@ -24,11 +24,12 @@ from tinkwell.core.value.document import JsonObject, JsonValue
 class Resource:
     """A resource of a plan.
 
-    `manifest` is the one that installs it or, of a resource that is removed, the one that has installed it; None where
-    there is none any more. `files` are those of its chart, by their paths in its containers' workspace. `config` is as
-    it was resolved last. `state` is that of the last VALID answer, `stale_state` that of the last STALE one; None where
-    there is none, or it did not exist. `manifest_path` is where the manifest has it, which for a hook is not its
-    path, as that names its event. `texts` are what is secret of a hook, of which nothing else is kept.
+    `manifest` is the manifest that installs the resource or, if the resource is removed, the one that installed it;
+    None if that is not stored. `files` are the files of its chart, by their paths in the workspace of its containers.
+    `config` is the config as it was last resolved. `state` is from the last VALID answer, `stale_state` from the last
+    STALE one; None without such an answer, or if the resource did not exist. `manifest_path` is its path in the
+    manifest; a hook's `path` differs from it, since that names the event. `texts` are the secrets of a hook, for which
+    nothing else is stored.
     """
 
     path: str
@@ -52,7 +53,7 @@ class Resource:
 
     @property
     def chart(self) -> str:
-        """The path of its chart; empty for one of an applied release."""
+        """The path of its chart; empty for a resource of an applied release."""
         return name.split_chart(self.manifest_path)[0]
 
     @property
@@ -62,12 +63,12 @@ class Resource:
 
     @property
     def rendered(self) -> RenderedResource | None:
-        """What its manifest says of it."""
+        """Its entry in its manifest; None without a manifest."""
         return self.manifest.resources.get(self.manifest_path) if self.manifest is not None else None
 
     @property
     def spec(self) -> NodeSpec:
-        """What `decide` is told of it."""
+        """The facts about it that `decide` needs."""
         rendered = self.rendered
         return NodeSpec(
             type=self.type,
@@ -80,20 +81,20 @@ class Resource:
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The pointers into config and state that its manifest and its image name as such."""
+        """The pointers to secrets in its config and state, from its manifest and from its image."""
         declared = self.init.extension.sensitive if self.init is not None else ()
         return tuple(
             {**dict.fromkeys(self.rendered.sensitive if self.rendered is not None else ()), **dict.fromkeys(declared)}
         )
 
     def named(self) -> JsonObject:
-        """Return what expressions of its dependents know of it."""
+        """Return the value that expressions of its dependents see under its name."""
         return {"name": self.own_path, "type": self.type, "state": self.state or {}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """What installs resources, or has: a manifest, and what finds the files of a chart by its path."""
+    """A revision that installs or installed resources. `files` returns the files of the chart at a path."""
 
     manifest: RenderedManifest
     files: Callable[[str], Mapping[str, bytes]] = lambda _: {}
@@ -110,17 +111,17 @@ class Resources:
 
     @property
     def specs(self) -> Mapping[str, NodeSpec]:
-        """What `decide` is told of each."""
+        """The facts about each resource that `decide` needs."""
         return {path: resource.spec for path, resource in self._resources.items()}
 
     @property
     def inits(self) -> Mapping[str, InitFacts]:
-        """What `decide` is told of the answers to `init` that are known."""
+        """The facts that `decide` needs from the known answers to `init`."""
         known = ((path, resource.init) for path, resource in self._resources.items())
         return {path: facts_of(init) for path, init in known if init is not None}
 
     def names(self, targets: Mapping[str, Target]) -> Mapping[str, JsonValue]:
-        """Return the values of the names in late texts: one resource, or those of a `for_each` by their keys."""
+        """Return the values of names in late texts: one resource, or all resources of a `for_each` by their keys."""
         return {root: self._value(target) for root, target in targets.items()}
 
     def _value(self, target: Target) -> JsonValue:
@@ -138,11 +139,11 @@ def of_plan(
     image_ids: Mapping[str, str] | None,
     hooks: Iterable[Resource] = (),
 ) -> Resources:
-    """Say what is known of the resources of a plan from what is stored of them, which is nothing once one is removed.
+    """Build the resources of a plan from their stored rows; a resource that was removed has no row.
 
-    `former` are those by which resources were installed that are removed, by their numbers. An answer to `init` is
-    good for one image: `image_ids` has what the types are now, and is None where the operation has asked already. Of
-    `hooks` nothing is stored.
+    `former` has the revisions that installed the resources which are removed, by number. An answer to `init` is valid
+    for one image: `image_ids` maps types to the present image ids, and is None if this operation has already called
+    `init`. `hooks` have no rows.
     """
     known = {row.path: row for row in rows}
     gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
@@ -167,7 +168,7 @@ def of_plan(
 
 
 def facts_of(init: answer.InitAnswer) -> InitFacts:
-    """Return what `decide` is told of an answer to `init`."""
+    """Return the facts that `decide` needs from an answer to `init`."""
     extension = init.extension
     retry = extension.retry
     settings = Settings(
@@ -185,7 +186,7 @@ def facts_of(init: answer.InitAnswer) -> InitFacts:
 
 
 def call_of(asked: answer.Call) -> report.Call:
-    """Return a call as reports have it."""
+    """Convert a call of an answer to the form of reports."""
     return report.Call(
         name=asked.name,
         description=asked.description,
@@ -218,7 +219,7 @@ def _installed(path: str, revision: Revision, row: model.Resource | None) -> Res
 
 
 def _removed(path: str, row: model.Resource | None, former: Mapping[int, Revision]) -> Resource:
-    """Return what is known of a resource that is removed; of one that is gone already that is nothing."""
+    """Build a resource that is removed; one that is already gone has an empty config and no manifest."""
     if row is None:
         return Resource(path=path, type="", task=NodeTask.REMOVE, manifest=None, config={})
     revision = former.get(row.revision)
@@ -235,12 +236,12 @@ def _removed(path: str, row: model.Resource | None, former: Mapping[int, Revisio
 
 
 def _owned(row: model.Resource | None) -> bool | None:
-    """Return whether the release made it; None where nothing of it was seen yet."""
+    """Return whether the release made the resource; None if no state of it is known yet."""
     return None if row is None or row.status is ResourceStatus.UNKNOWN else row.owned
 
 
 def _recall(resource: Resource, row: model.Resource | None, image_ids: Mapping[str, str] | None) -> None:
-    """Recall what the image has answered to `init`, if it is the same image still."""
+    """Restore the stored answer to `init`, if the image is still the same."""
     resource.image_id = "" if image_ids is None else image_ids.get(resource.type, "")
     if row is None or row.init is None or row.type != resource.type:
         return
@@ -250,7 +251,7 @@ def _recall(resource: Resource, row: model.Resource | None, image_ids: Mapping[s
 
 
 def _moved(manifest: RenderedManifest | None, removed: Sequence[model.Resource]) -> dict[str, str]:
-    """Say which resources are not removed, because another one of the same type and config goes on with them."""
+    """Return the resources that are not removed because another one of the same type and config continues them."""
     if manifest is None or not removed:
         return {}
     there = [
@@ -263,5 +264,5 @@ def _moved(manifest: RenderedManifest | None, removed: Sequence[model.Resource])
 
 
 def _as_stored(config: JsonObject) -> object:
-    """Return a config as it comes back from the server, where numbers with a fraction are doubles."""
+    """Return a config as the server gives it back: with numbers with a fraction as doubles."""
     return json.loads(document.dump_json(config))

@@ -1,9 +1,8 @@
-"""What is secret in one operation: learned from all that says so, and kept out of all that is shown.
+"""Learns the secrets of one operation, and masks them in shown texts.
 
-Secrets are written to the input of containers and nowhere else. Messages, causes, the names of steps, their output and
-the log of this process are masked here. Documents and arguments go to the server as they are, which seals them.
-
-A text is secret from the moment when it is learned: what was told or printed before stays as it was.
+Secrets are written only to the input of containers. This module masks them in messages, causes, names of steps, the
+output of steps, and the log of this process. Documents and arguments go to the server unmasked, and the server seals
+them. A text is masked from the moment when it is learned: earlier reports and output are not changed.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ _SHOWN = "holds a secret, and would show it; only config and outputs may have on
 
 
 class Secrets:
-    """The texts that are secret in an operation. It is to be closed when nothing more is said about that."""
+    """The secret texts of an operation. Call `close` after the last message about the operation."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = frozenset(texts)
@@ -39,13 +38,13 @@ class Secrets:
         self._leave_log = redaction.also(self.mask)
 
     def close(self) -> None:
-        """Let the log of this process be."""
+        """Stop masking the log of this process."""
         self._leave_log()
 
     async def learn(self, field: str, document: JsonValue, pointers: Iterable[str]) -> frozenset[str]:
-        """Learn what is secret at the pointers of a document, and return it.
+        """Learn the secret texts at the pointers of a document, and return them.
 
-        Raises `errors.InvalidField`, with paths below `field`, for what cannot be told from ordinary text.
+        Raises `errors.InvalidField`, with paths below `field`, for texts that cannot be told from ordinary text.
         """
         texts = secret_document.texts_at(field, document, pointers)
         async with self._turn:
@@ -58,9 +57,9 @@ class Secrets:
     async def learn_configs(
         self, resources: Mapping[str, RenderedResource], declared: Mapping[str, Iterable[str]]
     ) -> None:
-        """Learn what is secret in configs as far as they are evaluated; `declared` are the images' pointers by path.
+        """Learn the secrets in configs, as far as these are evaluated; raises `errors.InvalidField`.
 
-        Raises `errors.InvalidField`.
+        `declared` has the pointers that images declare, by resource path.
         """
         configs: JsonObject = {path: resource.as_json() for path, resource in resources.items()}
         late: JsonObject = {path: resource.late.as_json() for path, resource in resources.items()}
@@ -68,7 +67,7 @@ class Secrets:
         await self.learn("", {"resources": configs}, places.secret)
 
     def check(self, manifest: RenderedManifest) -> None:
-        """Raise `errors.InvalidField` where a manifest has a secret in what is shown, such as a resource's name."""
+        """Raise `errors.InvalidField` if a shown text of the manifest, such as a resource's name, has a secret."""
         checks = check.Checks()
         for field, text in _shown_texts(manifest):
             if self.finds(text):
@@ -76,24 +75,24 @@ class Secrets:
         checks.finish()
 
     def check_shown(self, field: str, text: str) -> None:
-        """Raise `errors.InvalidField` where a text that is shown holds a secret."""
+        """Raise `errors.InvalidField` if a text that is shown contains a secret."""
         if self.finds(text):
             raise errors.InvalidField.of(field, _SHOWN)
 
     def finds(self, text: str) -> bool:
-        """Return whether a text holds a secret."""
+        """Return whether a text contains a secret."""
         return bool(self._texts) and self._masker.finds(text)
 
     def mask(self, text: str) -> str:
-        """Return a text without secrets; one that was shortened may end with a part of one."""
+        """Mask secrets in a text; if the text was shortened, the beginning of a cut secret is masked, too."""
         return self._masker.mask_excerpt(text) if self._texts else text
 
     def mask_json(self, value: JsonValue) -> JsonValue:
-        """Return a value without secrets, also in its keys."""
+        """Mask secrets in the texts and the keys of a value."""
         return self._masker.mask_json(value) if self._texts else value
 
     def mask_report(self, report: Report) -> Report:
-        """Return a report without secrets in what is shown of it."""
+        """Mask secrets in the fields of a report that are shown."""
         match report:
             case StepReport(call=call):
                 call = replace(call, name=self.mask(call.name), description=self.mask(call.description))
@@ -106,38 +105,38 @@ class Secrets:
                 return report
 
     def _masked_message(self, message: str) -> str:
-        # Masks may be longer than what they stand for.
+        # A mask may be longer than its secret.
         return release_report.fitting(self.mask(message))
 
     def masked(self, run: output_shipper.Source) -> output_shipper.Source:
-        """Return the output of a run without secrets."""
+        """Return the output of a run with secrets masked."""
         return _Masked(run, self)
 
     def stream(self) -> MaskedStream:
-        """Begin a text that comes in pieces."""
+        """Begin to mask a text that comes in pieces."""
         return self._masker.stream()
 
 
 @dataclass(frozen=True, slots=True)
 class _Masked:
-    """The output of a run, of which each line keeps its number."""
+    """The masked output of a run; each line keeps its number."""
 
     run: output_shipper.Source
     secrets: Secrets
 
     @property
     def key(self) -> RunKey:
-        """Whose output it is."""
+        """The key of the run."""
         return self.run.key
 
     async def lines(self) -> AsyncGenerator[output.OutputLine, None]:
-        """Yield the lines; in those that were cut because they are too long a secret may be cut as well."""
+        """Yield the masked lines; in a line that was cut for its length, a part of a secret is masked, too."""
         begun: dict[LogStream, MaskedStream] = {}
         async with contextlib.aclosing(self.run.lines()) as lines:
             async for line in lines:
-                if line.is_note:  # what follows does not go on with what came before
+                if line.is_note:  # the next line does not continue this one
                     begun.clear()
-                if line.is_open and line.stream in begun:  # what it goes on with is still needed for what it becomes
+                if line.is_open and line.stream in begun:  # the begun stream is kept for the finished line
                     continue
                 stream = begun.pop(line.stream, None) or self.secrets.stream()
                 text = stream.feed(line.text) + (stream.cut() if line.is_cut or line.is_open else stream.flush())
@@ -147,7 +146,7 @@ class _Masked:
 
 
 def _fitting(text: str) -> str:
-    """Shorten a line that masks, which may be longer than what they stand for, have made longer than lines may be."""
+    """Shorten a line that has become too long, since a mask may be longer than its secret."""
     encoded = text.encode()
     if len(encoded) <= stream_line.MAX_LINE_BYTES:
         return text
@@ -155,12 +154,12 @@ def _fitting(text: str) -> str:
 
 
 def _shown_texts(manifest: RenderedManifest) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a manifest that are no part of what may be secret, with their paths."""
+    """Yield the texts of a manifest that must not be secret, with their paths."""
     whole = manifest.as_json()
     resources: JsonObject = {
         path: resource.as_json() | {"config": None} for path, resource in manifest.resources.items()
     }
-    # Notes, values and what charts are given are sealed as configs are.
+    # The server seals notes, values, inputs and outputs as it seals configs.
     charts: JsonObject = {
         path: chart.as_json() | {"inputs": None, "outputs": None, "notes": None, "values": None}
         for path, chart in manifest.charts.items()

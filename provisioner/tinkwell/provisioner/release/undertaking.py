@@ -1,11 +1,11 @@
-"""What is done about an operation that is held: from its documents to how it ends.
+"""Carries out an operation that this provisioner holds: from its documents to its end.
 
     no plan yet      clear ─▶ prepare ─▶ SubmitPlan ─┐
-                       └─ cannot be, was cancelled, or its time is over: FAILED, CANCELLED, TIMEOUT
-    it has a plan    clear ─▶ recall ────────────────┴─▶ walk ─▶ how it ends
+                       └─ preparation fails, is cancelled, or takes too long: FAILED, CANCELLED, TIMEOUT
+    it has a plan    clear ─▶ recall ────────────────┴─▶ walk ─▶ `Finish`
 
-Nothing of the release runs here when it is prepared, and of an operation that is taken over only actions do, which are
-adopted. See `leftover`.
+No container of the release runs here while an operation is prepared. When an operation is taken over, only its actions
+and removals run, and they are adopted. See `leftover`.
 """
 
 import asyncio
@@ -60,13 +60,13 @@ from tinkwell.sandbox.errors import SandboxError
 
 T = TypeVar("T")
 
-# A moment that is past by any clock of the loop.
+# A time that is in the past for every clock of an event loop.
 _AT_ONCE = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Planned:
-    """An operation that has a plan, and its nodes as the server has them."""
+    """A planned operation, with its nodes as the server has stored them."""
 
     prepared: Prepared
     nodes: Sequence[Node]
@@ -75,7 +75,7 @@ class _Planned:
 
 
 class Undertaking:
-    """Brings one operation to its end. It is to be closed when nothing of it goes on any more."""
+    """Brings one operation to its end. Call `close` once no task of it runs."""
 
     def __init__(
         self,
@@ -106,23 +106,23 @@ class Undertaking:
         self._is_planned = work.operation.phase in PLANNED_PHASES
         self._machine = Machine(host.grants, namespace=release.namespace, folder=folder, only_looks=self._only_looks)
         self._plugs = ChartPlugs(self._machine)
-        self._digest = ""  # of the manifest that is looked at
-        # What a plan has come to, or what the release gives out, as JSON text; empty until then.
+        self._digest = ""  # the digest of the manifest that a plan looks at
+        # The result of a plan, or the outputs of the release, as JSON text; empty until they are known.
         self.result = ""
         self._phase = work.operation.phase
         self._entered: Awaitable[None] | None = None
         self._cancelled: Operation | None = None
         self._walk: Walk | None = None
-        # Interrupts the preparation.
+        # Its deadline is moved into the past to interrupt the preparation.
         self._scope: asyncio.Timeout | None = None
 
     @property
     def runs(self) -> Sequence[StepRun]:
-        """The attempts of which anything may still be here."""
+        """The attempts whose containers may still exist here."""
         return self._walk.runs if self._walk is not None else ()
 
     def hear(self, operation: Operation) -> None:
-        """Take note of how the operation is by the server's account, where somebody may have cancelled it."""
+        """Take over a cancellation from the operation as the server has sent it."""
         if operation.cancel_requested:
             self._cancelled = operation
             if self._walk is not None:
@@ -131,7 +131,7 @@ class Undertaking:
                 self._scope.reschedule(_AT_ONCE)
 
     def leave(self) -> None:
-        """Give back what excludes other operations: nothing of this one runs here that is seen to."""
+        """Give back all places and keys, once no attempt of the operation is watched here."""
         if self._walk is not None:
             self._walk.leave()
 
@@ -142,7 +142,7 @@ class Undertaking:
         await self._schemas.close()
 
     async def run(self) -> Finish:
-        """Do all that is to be done, and say how the operation ends; raises the `errors.Error` of a refusal."""
+        """Carry the operation out, and return how it ends; raises the `errors.Error` with which the server refuses."""
         self.hear(self._work.operation)
         if self._is_planned and not self._only_looks:
             planned = await self._recall()
@@ -166,7 +166,7 @@ class Undertaking:
         return ending
 
     async def _found(self, prepared: Prepared, seen: OperationView, ending: Finish) -> Finish:
-        """Put down what a plan has found, unless that is too long to be told."""
+        """Keep the result of a plan; the operation fails if the result is too long for the server."""
         given = (self._work, prepared, seen, self._secrets)
         try:
             hooks = await hook.hooks_of(self._work, prepared, self._host)
@@ -176,21 +176,21 @@ class Undertaking:
         return ending
 
     async def _carry_out(self, walk: Walk) -> Finish:
-        """Walk through the plan, as what carries the operation's core event out does."""
+        """Walk through the plan with the operation's core event."""
         kind = self._work.operation.kind
         if kind is OperationKind.PLAN:
             return await walk.run()
         return await self._host.lifecycle.find(verb_of(kind), CarryOut).carry_out(walk)
 
     async def _tell_failure(self) -> None:
-        """Have it heard that a test has failed, by subcharts before their parents; nothing fails by that."""
+        """Emit the event of a failed test, to subcharts before their parents; a failing handler changes nothing."""
         for chart in self._lifecycle.paths or ("",):
             emitted = await self._lifecycle.emit(chart, Event.FAILED_TEST)
             if emitted.handlers or (chart and chart == self._lifecycle.root):
                 await self._reporter.post([emitted.report()])
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T | Finish:
-        """Do the work, unless it is interrupted by a cancellation, or by the end of the operation's time."""
+        """Do the work until it ends, the operation is cancelled, or its time is over."""
         scope = asyncio.timeout_at(_AT_ONCE if self._cancelled is not None else self._ends_at)
         try:
             async with scope:
@@ -198,7 +198,7 @@ class Undertaking:
                 return await work()
         except TimeoutError:
             if not scope.expired():
-                raise  # the work's own
+                raise  # the work itself raised it
         finally:
             self._scope = None
         return self._too_late()
@@ -212,9 +212,9 @@ class Undertaking:
         return Finish(state=State.TIMEOUT, cause=cause.text(cause.Reason.TIMEOUT, message))
 
     async def _plan(self) -> _Planned | Finish:
-        """Prepare the operation, and have its plan stored."""
+        """Prepare the operation, and send its plan to the server."""
         if not await leftover.clear(self._host.runtime, self._host.claims, self._work.release.id, needed=()):
-            # An action of it would run beside those that are to come.
+            # An action that was not removed would run beside the actions of this operation.
             return self._failed(cause.Reason.PREPARATION_FAILED, leftover.NOT_CLEARED)
         preparation = prepare.Preparation(
             self._work,
@@ -235,7 +235,7 @@ class Undertaking:
             expected = Expected.load(self._work.expected, self._secrets)
         except (errors.InvalidField, SandboxError) as error:
             return self._failed(cause.Reason.PREPARATION_FAILED, error)
-        # What is resumed has been held to its plan as it was rendered.
+        # A manifest that is not rendered anew was compared with the plan when it was rendered.
         if expected is not None and prepared.is_rendered and not expected.is_of(prepared.manifest):
             return self._failed(cause.Reason.PLAN_STALE, STALE_MANIFEST)
         self._digest = digest_of(prepared.manifest, self._secrets)
@@ -250,7 +250,7 @@ class Undertaking:
         except client_errors.InvalidField as error:
             return self._failed(cause.Reason.PREPARATION_FAILED, error)
         except client_errors.IllegalTransition:
-            # A plan is refused also where the operation was cancelled in this moment.
+            # The server refuses a plan also if the operation has just been cancelled.
             self.hear(await self._operation())
             if self._cancelled is None:
                 raise
@@ -259,7 +259,7 @@ class Undertaking:
         return _Planned(prepared=prepared, nodes=submitted.nodes, revision=revision, phase=Phase.APPLY)
 
     def _looked_at_again(self, prepared: Prepared) -> _Planned | Finish:
-        """Begin once more what a former owner has begun, whose findings are gone with it."""
+        """Start a plan again that a former owner had begun, since its findings are lost."""
         if prepared.plan != Plan.load(self._work.plan):
             return self._failed(cause.Reason.PREPARATION_FAILED, again.RENDERED_ANEW)
         self._reporter.tell(again.Again(self._work.nodes).told)
@@ -280,7 +280,7 @@ class Undertaking:
         self._entered = self._reporter.post([emitted.report()])
 
     async def _check_known(self, prepared: Prepared) -> None:
-        """Check what images have answered before, as what they answer anew is checked before the first change."""
+        """Check the known answers to `init` as new answers are checked: before the first change."""
         checks = check.Checks()
         caller = await self._caller(prepared, revision=self._work.release.latest_revision + 1)
         for node in prepared.plan.resources:
@@ -294,7 +294,7 @@ class Undertaking:
         checks.finish()
 
     async def _check_secrets(self, prepared: Prepared) -> None:
-        """Learn what is secret by the manifest and by its images, as far as they are known, and that none is shown."""
+        """Learn the secrets that the manifest and the known images declare, and check that no secret is shown."""
         if prepared.manifest is not None:
             installed = [each for each in prepared.plan.resources if each.task is NodeTask.INSTALL]
             declared = {node.path: prepared.resources[node.path].sensitive for node in installed}
@@ -324,7 +324,7 @@ class Undertaking:
         )
 
     async def _recall(self) -> _Planned:
-        """Go on with a plan that is stored; what a former owner left running is adopted as far as it has effects."""
+        """Go on with a stored plan; steps with effects that a former owner left running are adopted."""
         work = self._work
         await leftover.clear(self._host.runtime, self._host.claims, work.release.id, needed=leftover.adoptable(work))
         return _Planned(

@@ -1,13 +1,13 @@
-"""Walks the plan of one operation: asks `core.release.decision.decide` what is to be done, and does it.
+"""Walks the plan of one operation: asks `core.release.decision.decide` for commands, and carries them out.
 
-                  ┌──────── how a step ended, what is heard of the operation, time
+                  ┌──────── ends of steps, cancellation of the operation, time
                   ▼
     view ─▶ decide ─▶ commands ─▶ steps, each a task ─▶ reports, in the order of what changed
 
-The view is the operation as it will be once all that was posted is stored. This walk is the only one that reports about
-it, so the view goes on at once; where the server refuses a report, the operation is given up, and the view with it.
-What must not be ahead of the server are containers: a step waits until it is stored that it is RUNNING before it starts
-one, and until its end is stored before it removes it.
+The view is the operation as it will be once the server has stored every posted report. Only this walk reports about the
+operation, so the view changes at once; if the server refuses a report, this provisioner gives the operation up, and the
+view with it. Containers must not be ahead of the server: a step starts its container only after the server has stored
+that the step is RUNNING, and removes it only after the server has stored the step's end.
 """
 
 import asyncio
@@ -45,24 +45,24 @@ from tinkwell.provisioner.release.lifecycle.lifecycle import Lifecycle
 from tinkwell.provisioner.release.place import Keys, Places
 from tinkwell.provisioner.release.reporter import Reporter
 
-# Time passes in the view at least so often, and not more often than that.
+# The longest and the shortest time after which the clock of the view is set.
 LONGEST_SECONDS = 60.0
 SHORTEST_SECONDS = 0.05
 
 
 class Caller(Protocol):
-    """Makes the calls that were decided upon, and keeps what they come to."""
+    """Makes the calls of steps, and keeps their results."""
 
     async def call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
-        """Make a call of which it is stored that it begins, and say what came of it."""
+        """Make a call whose start the server has stored, and return its outcome."""
 
 
 class Walk:
-    """Walks one plan, from the view of it that is stored to the command that ends the operation.
+    """Walks one plan, from the stored view of it to the command that ends the operation.
 
-    Steps become tasks of `group`. `run_of` makes an attempt, and is told whether that outlives this process. `began`
-    says when steps began that a former owner left running, and `lifecycle` has events heard. With `only_looks` nothing
-    is changed.
+    Steps become tasks of `group`. `run_of` makes an attempt; its argument says whether the attempt outlives this
+    process. `began` has the start times of steps that a former owner left running, and `lifecycle` calls the handlers
+    of events. With `only_looks` nothing is changed.
     """
 
     def __init__(
@@ -97,29 +97,29 @@ class Walk:
         self._has_changed = asyncio.Event()
         # Steps that may still run.
         self._running: dict[StepKey, StepRun] = {}
-        # What may still be here, and who sees to it.
+        # The attempts whose containers may still exist here, each with its task.
         self._tasks: dict[StepRun, asyncio.Task[None]] = {}
         self._stopping: set[StepKey] = set()
-        # Events that are being heard, and those of them that are to be heard no more.
+        # Events whose handlers run, and the events among them that are being stopped.
         self._emitting: dict[StepKey, asyncio.Task[None]] = {}
         self._silenced: set[StepKey] = set()
-        # Who has a place and uses a concurrency key, which may be none.
+        # The attempts that hold a place, each with its concurrency key, which may be empty.
         self._holding: dict[StepRun, str] = {}
 
     @property
     def view(self) -> OperationView:
-        """What is known of the operation."""
+        """The operation as the walk knows it."""
         return self._view
 
     @property
     def runs(self) -> Sequence[StepRun]:
-        """The attempts of which anything may still be here."""
+        """The attempts whose containers may still exist here."""
         return list(self._tasks)
 
     def hear(self, operation: Operation) -> None:
-        """Take note of how the operation is by the server's account, where somebody may have cancelled it.
+        """Take over a cancellation from the operation as the server has sent it.
 
-        Who cancels once more may leave less time than is left, and never more.
+        A second cancellation may shorten the time that is left, and never extends it.
         """
         if not operation.cancel_requested:
             return
@@ -130,13 +130,13 @@ class Walk:
             self._has_changed.set()
 
     def leave(self) -> None:
-        """Give back all places and keys: nothing of the operation is seen to here any more."""
+        """Give back all places and keys, once no attempt of the operation is watched here."""
         for run in list(self._holding):
             self._let_go(run)
         self._keys.leave(self._view.id)
 
     async def run(self) -> Finish:
-        """Do all that is to be done, and return how the operation ends; nothing of it runs here any more then."""
+        """Walk to the end of the plan, and return how the operation ends; no attempt of it runs here afterwards."""
         self._keys.enter(self._view.id, self._has_changed.set)
         try:
             while True:
@@ -152,7 +152,7 @@ class Walk:
             self._places.leave(self._view.id)
 
     async def _rest(self, seconds: float) -> None:
-        """Wait for a change, or until so much time has passed."""
+        """Wait for a change, for at most `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._has_changed.wait()
@@ -160,7 +160,7 @@ class Walk:
             return
 
     def _go_on(self) -> tuple[Finish | None, float]:
-        """Do what is to be done now; returns how it ends if it does, and after how many seconds to ask again."""
+        """Carry out the commands of this moment; return how the operation ends, if it does, and the seconds to wait."""
         self._tick()
         lacks_place = False
         while True:
@@ -191,11 +191,11 @@ class Walk:
         return None, min(seconds, remaining) if remaining > 0 else seconds
 
     def _needs_place(self, command: MoveNode) -> bool:
-        """Whether a node begins that has calls to make, which charts and events have not."""
+        """Whether a node begins that makes calls; nodes of charts and events make none."""
         return command.state in BEGUN and self._view.nodes[command.path].has_calls
 
     def _obey(self, command: Command) -> bool:
-        """Begin what a command says; False where it was begun before."""
+        """Begin to carry a command out; return False if that had begun before."""
         match command:
             case StartStep():
                 self._start(command)
@@ -218,14 +218,15 @@ class Walk:
         return True
 
     def _start(self, command: StartStep) -> None:
-        """Begin an attempt, for which there is a place."""
+        """Begin an attempt; the caller has made sure that there is a place for it."""
         begun = outcome.start(self._view, command)
         is_unbroken = self._lease.unbroken()
         stored = self._settle(begun)
         run = self._run_of(self._key(command.step, command.attempt), command.kind.has_effects)
 
         async def permit() -> Callable[[], bool]:
-            # Who was asleep for the length of its lease may have lost the operation, and hears of it here.
+            # A provisioner that was suspended for longer than its lease may have lost the operation, and finds out
+            # here.
             nonlocal is_unbroken
             while not is_unbroken():
                 await self._lease.until_good()
@@ -240,7 +241,7 @@ class Walk:
         self._begin(command.step, run, call)
 
     def _adopt(self, command: AdoptStep) -> None:
-        """See to what a former owner left running; it runs already, so it waits for no place."""
+        """Watch an attempt that a former owner left running; it runs already, so it does not wait for a place."""
         run = self._run_of(self._key(command.step, command.attempt), True)
         limit = _limit(self._began(command.step), command.timeout_seconds)
 
@@ -251,7 +252,7 @@ class Walk:
         self._begin(command.step, run, adopt)
 
     def _stop(self, command: StopStep) -> bool:
-        """Have a step stopped, which may be running by the server's account alone."""
+        """Stop a step, of which there may be no attempt here although the server has it as RUNNING."""
         key, step = command.step, self._view.step(command.step)
         if key in self._stopping:
             return False
@@ -274,11 +275,11 @@ class Walk:
         return True
 
     def _emit(self, path: str) -> None:
-        """Have an event heard, which needs no place."""
+        """Begin to call the handlers of an event, which needs no place."""
         self._emitting[event_key(path)] = self._group.create_task(self._hear_out(path), name=f"event {path}")
 
     async def _hear_out(self, path: str) -> None:
-        """Have an event heard, and report what came of it; nothing of one that was cut off."""
+        """Call the handlers of an event, and report the result; an event that was stopped is not reported."""
         key, (chart, event) = event_key(path), split_event(path)
         try:
             emitted = await self._lifecycle.emit(chart, event)
@@ -292,7 +293,7 @@ class Walk:
         self._has_changed.set()
 
     def _silence(self, path: str) -> bool:
-        """Have an event heard no more."""
+        """Stop the handlers of an event."""
         key = event_key(path)
         if key in self._silenced:
             return False
@@ -310,7 +311,7 @@ class Walk:
         )
 
     async def _see_through(self, key: StepKey, run: StepRun, work: Callable[[], Awaitable[Outcome]]) -> None:
-        """Bring a step to its end, report that, and remove what is left once the report is stored."""
+        """Bring a step to its end, report the end, and remove the container once the server has stored the report."""
         ended = await work()
         self._let_go(run)
         self._tick()
@@ -324,17 +325,17 @@ class Walk:
         del self._tasks[run]
 
     def _let_go(self, run: StepRun) -> None:
-        """Give back the place and the key of an attempt whose container runs no more."""
+        """Give back the place and the key of an attempt whose container has ended."""
         self._places.free()
         self._keys.free(self._view.id, self._holding.pop(run))
 
     def _settle(self, settled: Settled) -> "asyncio.Future[None]":
-        """Go on with the view, and have reported what has changed."""
+        """Replace the view, and post reports of the changes."""
         self._view = settled.view
         return self._reporter.post(settled.reports)
 
     def _tick(self) -> None:
-        """Let the time pass in the view that has passed here."""
+        """Advance the clock of the view by the time that has passed here."""
         now = _now()
         if now - self._seen_at >= SHORTEST_SECONDS:
             self._view = self._view.after(now - self._seen_at)
@@ -350,7 +351,7 @@ def _outcome(result: Result) -> Outcome:
 
 
 def _limit(began: datetime | None, timeout_seconds: int) -> Deadline:
-    """Return until when an adopted call may take, of which a part of its time has passed."""
+    """Return the deadline of an adopted call, which has used a part of its time already."""
     elapsed = 0.0 if began is None else (datetime.now(UTC) - began).total_seconds()
     is_over = elapsed >= timeout_seconds
     left = max(timeout_seconds - elapsed, ADOPTION_SECONDS)

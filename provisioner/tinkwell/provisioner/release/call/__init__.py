@@ -1,1 +1,1 @@
-"""One call of a resource's image: what it is given and may use, its run, and what its answer means."""
+"""One call of a resource's image: its input, its plugs, its container, and its answer."""

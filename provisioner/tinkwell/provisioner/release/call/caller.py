@@ -1,7 +1,7 @@
-"""Makes the calls of one operation: says what a container is given, and reads what came of it.
+"""Makes the calls of one operation: describes each call's container, and reads its answer.
 
-This is the one place where containers of releases are described, so whatever holds for all of them is checked here: the
-policy for images, the plugs, what images may know, and that a plan changes nothing.
+Only this module describes containers of releases, so it checks the rules for all of them: the image policy, the plugs,
+the data that an image may see, and that a plan changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +34,12 @@ from tinkwell.provisioner.release.secret import Secrets
 from tinkwell.provisioner.runtime import port
 from tinkwell.sandbox import errors as sandbox
 
-# The server takes 500 reports together, and a resource's actions are told of at once.
+# All actions of a resource are reported in one request, and the server takes at most 500 reports in a request.
 MAX_ACTIONS = 400
 
 
 class OnlyLooks(Exception):
-    """A call with effects was to be made in a plan, which is a defect of whoever asked for it."""
+    """The caller asked for a call with effects in a plan, which is a defect."""
 
     def __init__(self, kind: StepKind) -> None:
         super().__init__(f"a plan makes no call of kind {kind}")
@@ -56,15 +56,15 @@ class Caller:
     plugs_of: Callable[[Resource], Plugs]
     runtime: port.Runtime
     secrets: Secrets
-    # Images that are known to be here.
+    # Images that the engine is known to have.
     fetched: set[str] = field(default_factory=set)
-    # The plan that is applied, None where there is none.
+    # The plan that the operation applies; None if it applies no plan.
     expected: Expected | None = None
 
     async def call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
-        """Make a call, and say what came of it; `permit` is awaited when nothing but the start is left to do."""
+        """Make a call, and return its outcome; `permit` is awaited right before the container starts."""
         outcome = await self._call(run, command, permit)
-        # Here, since whoever stores it cuts it.
+        # Secrets are masked before the message is shortened for storage, which could cut a secret in two.
         return replace(outcome, message=self.secrets.mask(outcome.message))
 
     async def _call(self, run: StepRun, command: StartStep, permit: Permit) -> Outcome:
@@ -95,9 +95,10 @@ class Caller:
             return Outcome(state=State.FAILED, exit_code=result.exit_code, message=_explain(error, known))
 
     def _describe(self, known: Resource, key: RunKey, command: StartStep) -> port.RunSpec:
-        """Say what a call's container is given; raises `errors.InvalidField` for what it may not have.
+        """Describe a call's container.
 
-        Raises `OnlyLooks` for a call that a plan does not make.
+        Raises `errors.InvalidField` for an image or a plug that it may not use, and `OnlyLooks` for a call that a plan
+        does not make.
         """
         if self._only_looks and command.kind not in preview.CALLS:
             raise OnlyLooks(command.kind)
@@ -123,7 +124,7 @@ class Caller:
         )
 
     def _mounts(self, known: Resource, image: str) -> Mapping[str, port.Mount]:
-        """Return the plugs that a container gets, by their names."""
+        """Return the mounts of a container's plugs, by plug name."""
         if known.init is None or not known.init.plugs:
             return {}
         plugs = self.plugs_of(known)
@@ -133,7 +134,7 @@ class Caller:
 
     @property
     def _only_looks(self) -> bool:
-        """Whether nothing is to be changed, so that no plug is for writing either."""
+        """Whether the operation is a plan, which changes nothing, so that every plug is read-only."""
         return self.operation.kind is OperationKind.PLAN
 
     def _input(self, known: Resource, key: RunKey, kind: StepKind) -> bytes:
@@ -158,7 +159,7 @@ class Caller:
                 return request.destroy(known.config, known.state)
 
     async def _read(self, known: Resource, kind: StepKind, result: Result) -> Outcome:
-        """Read what a call that has ended well came to; raises `answer.WrongAnswer` and `errors.InvalidField`."""
+        """Read the answer of a call that succeeded; raises `answer.WrongAnswer` and `errors.InvalidField`."""
         match kind:
             case StepKind.INIT:
                 return await self._read_init(known, result)
@@ -179,15 +180,15 @@ class Caller:
             message="; ".join(warnings),
             init=resource.facts_of(init),
             init_text=document.dump_json(init.document),
-            # What was looked up before is not known any more after a change of owner.
+            # After a change of owner the resource has no image id, so the id is taken from the result.
             image_id=result.image_id or known.image_id,
             sensitive=known.sensitive,
         )
 
     async def check_init(self, known: Resource, init: answer.InitAnswer) -> Sequence[str]:
-        """Check all that an answer to `init` asks for before anything has changed; raises `errors.InvalidField`.
+        """Check an answer to `init` before the operation changes anything; raises `errors.InvalidField`.
 
-        Returns sentences about optional plugs that it goes without.
+        Returns a sentence for each optional plug that the resource does not get.
         """
         for call in (init.state, init.extension.destroy):
             if call is not None:
@@ -200,7 +201,7 @@ class Caller:
         return warnings
 
     def _check_call(self, field: str, call: answer.Call) -> None:
-        """Check what an image asks to be called; its arguments are its own business."""
+        """Check the image and the entrypoint of a call that an answer asks for, but not the call's arguments."""
         if call.image:
             self.images.check(f"{field}.image", call.image)
         self.secrets.check_shown(f"{field}.image", call.image)
@@ -217,7 +218,7 @@ class Caller:
         if len(found.actions) > MAX_ACTIONS:
             message = f"lists {len(found.actions):,} actions; at most {MAX_ACTIONS:,} are allowed"
             raise errors.InvalidField.of("actions", message)
-        # It is stored nowhere, but actions may be given parts of it.
+        # A stale state is not stored, but arguments of actions may contain parts of it.
         texts = await self.secrets.learn("staleState", found.state, known.sensitive)
         for index, action in enumerate(found.actions):
             self._check_call(f"actions[{index}]", action)
@@ -227,7 +228,7 @@ class Caller:
         else:
             known.stale_state = found.state
         actions = tuple(map(resource.call_of, found.actions))
-        # A plan says nothing of hooks, which are brought about in any case.
+        # A plan lists no actions of hooks, which run in any case.
         if kind is StepKind.STATE and self.expected is not None and not known.is_hook:
             self.expected.check_actions(known.path, actions)
         told = Answer(status=ResourceStatus.STALE, has_state=found.state is not None, actions=actions)
@@ -256,7 +257,7 @@ class Caller:
 
 
 def _explain(error: Exception, known: Resource) -> str:
-    """Say why a call comes to nothing, though its container has not failed."""
+    """Return the message for a call that fails although its container did not."""
     return report.wrong_config(known.type, str(error)) if isinstance(error, WrongConfig) else str(error)
 
 

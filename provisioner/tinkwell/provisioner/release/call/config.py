@@ -1,4 +1,4 @@
-"""The configs of one operation's resources: evaluated as far as they were not, and checked against their schemas."""
+"""Evaluates the late texts in the configs of one operation's resources, and checks configs against schemas."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tinkwell.provisioner.release.schema.check import Schemas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configs:
-    """Evaluates and checks configs; `names_of` gives what expressions of a chart know beside resources."""
+    """Evaluates and checks configs; `names_of` gives the names that a chart's expressions may use beside resources."""
 
     expressions: Expressions
     schemas: Schemas
@@ -26,9 +26,9 @@ class Configs:
     wiring: Wiring
 
     async def check(self, resource: Resource, init: answer.InitAnswer) -> None:
-        """Check the config of a resource as far as that can be done before anything has changed.
+        """Check a resource's config before the operation changes anything; with late texts, check only the schema.
 
-        Raises `WrongConfig` where it breaks the schema, and `errors.InvalidField` where the schema is none.
+        Raises `WrongConfig` if the config breaks the schema, and `errors.InvalidField` if the schema is no JSON Schema.
         """
         rendered = resource.rendered
         if init.config_schema is not None and rendered is not None:
@@ -36,9 +36,9 @@ class Configs:
             await self.schemas.check(config_path(resource), init.config_schema, rendered.config if is_known else None)
 
     async def resolve(self, resource: Resource, resources: Resources) -> JsonObject:
-        """Evaluate what of a config needs the states of others, and check the whole; raises `errors.InvalidField`.
+        """Evaluate the texts of a config that name other resources, and check the config; raises `errors.InvalidField`.
 
-        What is removed keeps the config by which it was seen last.
+        A resource that is removed keeps the config of its last call.
         """
         rendered, path = resource.rendered, config_path(resource)
         if rendered is None or resource.task is NodeTask.REMOVE:
@@ -62,5 +62,5 @@ class Configs:
 
 
 def config_path(resource: Resource) -> str:
-    """Return the path of a resource's config, as errors have it."""
+    """Return the path of a resource's config for error messages."""
     return f"{parse.child('resources', resource.manifest_path)}.config"

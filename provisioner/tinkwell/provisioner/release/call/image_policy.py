@@ -1,4 +1,4 @@
-"""Which images may run for releases: every image of a call is looked at, whoever has named it."""
+"""Which images may run for releases. The policy covers the image of every call."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from tinkwell.core.value import image, parse
 
 @dataclass(frozen=True, slots=True)
 class ImagePolicy:
-    """The regular expressions of which one must match the whole reference of an image; none of them allow all."""
+    """Regular expressions, one of which must match an image's whole reference; an empty policy allows every image."""
 
     allowed: "Sequence[re.Pattern[str]]" = ()
 
     def check(self, field: str, reference: str) -> str:
-        """Return a reference; raises `errors.InvalidField` for what is none, and for that of an image not allowed."""
+        """Return the reference; raises `errors.InvalidField` if it is no image reference or is not allowed."""
         image.parse_image(field, reference)
         if self.allowed and not any(pattern.fullmatch(reference) for pattern in self.allowed):
             patterns = ", ".join(pattern.pattern for pattern in self.allowed)
@@ -26,7 +26,7 @@ class ImagePolicy:
 
 
 def parse_allowed(text: str) -> "re.Pattern[str]":
-    """Parse what the operator wrote after --image-allow; raises `errors.InvalidField`."""
+    """Parse the value of --image-allow; raises `errors.InvalidField`."""
     try:
         return re.compile(text)
     except re.error as error:

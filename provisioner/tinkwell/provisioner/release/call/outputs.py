@@ -1,4 +1,4 @@
-"""What a release gives out, once all of it is there."""
+"""The outputs of a release, evaluated once all its resources are ready."""
 
 from tinkwell.client.release import model
 from tinkwell.core import errors
@@ -17,9 +17,9 @@ from tinkwell.sandbox.errors import SandboxError
 async def give_out(
     work: model.Work, prepared: Prepared, expressions: Expressions, secrets: Secrets, *, revision: int
 ) -> tuple[Finish, str]:
-    """Evaluate what a release gives out that was brought about, without which that is no success.
+    """Evaluate the outputs of a release; an operation whose outputs cannot be evaluated fails.
 
-    Returns how the operation ends, and its result as JSON text, empty for nothing.
+    Returns how the operation ends, and its result as JSON text, which is empty if there are no outputs.
     """
     if prepared.manifest is None:
         return Finish(state=State.SUCCEEDED), ""

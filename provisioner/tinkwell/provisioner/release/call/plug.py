@@ -1,4 +1,4 @@
-"""What of this machine resources may use: the plugs that the operator grants, and the folders of releases.
+"""The paths of this machine that resources may use: plugs that the operator grants, and folders of releases.
 
 A manifest's plug has a name and a path. A relative path is one name inside the release's own folder, which is made when
 it is first asked for:
@@ -10,8 +10,8 @@ An absolute path must be granted by the operator under the same name, with the o
     --plug NAME=PATH[:ro][,ns=NAMESPACE…][,images=REGEX]
 
 `ns` says which namespaces may use it, and may be repeated; `images` is matched with the whole reference of each image
-that would get it, and stands last, since it may have commas. Manifests are written by people who are not trusted with
-the machine, so no link is followed anywhere in a path.
+that would get it, and stands last, since it may have commas. The authors of manifests are not trusted with the machine,
+so a path that contains a symbolic link is refused.
 """
 
 import re
@@ -31,14 +31,14 @@ from tinkwell.provisioner.runtime import port
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-# No release has it as its id.
+# No release id is equal to this name.
 EMPTY_FOLDER = "empty"
 _EXAMPLE = "write it as NAME=/PATH, NAME=/PATH:ro or NAME=/PATH,ns=prod,images=REGEX"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A path of this machine that the operator lets resources use; no namespaces means all of them."""
+    """A path of this machine that the operator grants to resources; an empty `namespaces` means every namespace."""
 
     name: str
     path: str
@@ -47,25 +47,25 @@ class Grant:
     images: "re.Pattern[str] | None" = None
 
     def allows_image(self, image: str) -> bool:
-        """Say whether containers of an image may get it."""
+        """Return whether containers of an image may get the path."""
         return self.images is None or self.images.fullmatch(image) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a plug of a manifest is on this machine; whoever uses it may at most read where it is read-only."""
+    """The path of a manifest's plug on this machine. A container cannot write to a read-only one."""
 
     path: str
     read_only: bool
     grant: Grant | None = None
 
     def allows_image(self, image: str) -> bool:
-        """Say whether containers of an image may get it."""
+        """Return whether containers of an image may get the path."""
         return self.grant is None or self.grant.allows_image(image)
 
 
 def parse_grant(text: str) -> Grant:
-    """Parse what the operator wrote after --plug; raises `errors.InvalidField`."""
+    """Parse the value of --plug; raises `errors.InvalidField`."""
     name, _, rest = text.partition("=")
     if not _NAME.fullmatch(name) or not rest:
         raise errors.InvalidField.of("plug", f"{parse.show(text)} is not a plug; {_EXAMPLE}")
@@ -95,9 +95,10 @@ def _split_images(text: str, rest: str) -> "tuple[str, re.Pattern[str] | None]":
 
 
 class Machine:
-    """Finds the plugs of one release on this machine. `folder` is the release's own, which need not be there.
+    """Finds the plugs of one release on this machine.
 
-    With `only_looks` nothing is made in it: what is not there is an `empty` folder beside those of releases.
+    `folder` is the release's own folder, which may be missing. With `only_looks` no folder is made in it: the plug of a
+    missing folder is the folder `empty`, beside the folders of releases.
     """
 
     def __init__(self, grants: Iterable[Grant], *, namespace: str, folder: Path, only_looks: bool = False) -> None:
@@ -107,9 +108,9 @@ class Machine:
         self._only_looks = only_looks
 
     def find(self, name: str, path: str, *, read_only: bool) -> Place:
-        """Find a plug of the manifest, and make its folder where it is the release's own.
+        """Find a plug of the manifest, and make its folder if that is in the release's own folder.
 
-        Raises `errors.InvalidField` that names the plug where it is not granted, or not there.
+        Raises `errors.InvalidField`, which names the plug, if the plug is not granted or its folder is missing.
         """
         field = parse.child("plugs", name)
         if not path.startswith("/"):
@@ -154,7 +155,7 @@ class Machine:
 
 
 def _check_real(field: str, path: Path) -> None:
-    """Refuse what is not there, and what a link leads to: whoever can write beside it could turn the link."""
+    """Refuse a path that is missing or contains a symbolic link, which somebody else could point elsewhere."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -167,9 +168,10 @@ def _check_real(field: str, path: Path) -> None:
 
 
 class Plugs:
-    """The plugs of one chart or manifest on this machine; raises `errors.InvalidField` with what cannot be had here.
+    """The plugs of one chart or manifest on this machine.
 
-    `chart` is the path of the chart, by which errors name them.
+    Raises `errors.InvalidField` for plugs that this machine does not have. `chart` is the chart's path, which errors
+    name.
     """
 
     def __init__(self, machine: Machine, manifest: Mapping[str, model.Plug], *, chart: str = "") -> None:
@@ -188,7 +190,7 @@ class Plugs:
         )
 
     def grant(self, path: str, image_type: str, requests: Collection[PlugRequest]) -> rules.Granted:
-        """Say which plugs a resource gets; raises `errors.InvalidField` for each that it needs and cannot have."""
+        """Return the plugs that a resource gets; raises `errors.InvalidField` for required ones that it cannot get."""
         optional = {request.name for request in requests if request.optional}
         granted = self._rules.grant(path, image_type, requests)
         grants, warnings = [], list(granted.warnings)
@@ -204,9 +206,9 @@ class Plugs:
         return rules.Granted(tuple(grants), tuple(warnings))
 
     def mounts(self, grants: Iterable[rules.Grant]) -> dict[str, port.Mount]:
-        """Return what is mounted for plugs, by their names; raises `errors.InvalidField` for what is gone by now.
+        """Return the mounts of plugs, by plug name; raises `errors.InvalidField` for a path that no longer exists.
 
-        What ran before may have put a link where a folder was, so each is looked at once more.
+        An earlier container may have replaced a folder with a link, so each path is checked again.
         """
         return {
             grant.name: port.Mount(
@@ -221,16 +223,16 @@ class Plugs:
 
 
 class ChartPlugs:
-    """The plugs of each chart of an operation, and of its former manifest, found once for each."""
+    """The plugs of each chart of an operation and of its former manifest, each found once."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        # By the manifests themselves, which live as long as this does, and then by charts.
+        # The key is `id` of the manifest, which lives as long as this object; the inner key is the chart.
         self._written: dict[int, Mapping[str, Mapping[str, model.Plug]]] = {}
         self._found: dict[tuple[int, str], Plugs] = {}
 
     def find(self, manifest: RenderedManifest | None, chart: str) -> Plugs:
-        """Return the plugs of a chart in its manifest; raises `errors.InvalidField` for what cannot be had here."""
+        """Return the plugs of a chart in its manifest; raises `errors.InvalidField` for plugs that are missing here."""
         key = (id(manifest), chart)
         if key not in self._found:
             if key[0] not in self._written:
@@ -240,7 +242,7 @@ class ChartPlugs:
 
 
 def _in_chart(chart: str, name: str, error: errors.InvalidField) -> errors.InvalidField:
-    """Name a plug of a chart in what is wrong with it."""
+    """Add the chart to an error about one of its plugs."""
     own, full = (parse.child("plugs", each) for each in (name, names.join_chart(chart, name)))
     return errors.InvalidField(
         errors.Violation(f"{full}{violation.field.removeprefix(own)}", violation.description)

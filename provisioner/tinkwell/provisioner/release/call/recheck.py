@@ -1,4 +1,4 @@
-"""What is said of a resource that is still STALE after its actions."""
+"""The message for a resource that is still STALE after its actions."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ SHOWN_PATHS = 10
 
 
 def explain(config: JsonObject, before: JsonObject | None, after: JsonObject | None) -> str:
-    """Say how its state differs from the one before the actions, and from its config; None where it did not exist."""
+    """Say how the state differs from the state before the actions, and from the config; None if it did not exist."""
     if after is None:
         return f"it is still STALE after its actions: it {'still ' if before is None else ''}does not exist"
     if before is None:

@@ -1,4 +1,4 @@
-"""The way of what steps print to the server."""
+"""Sends the output of steps to the server."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from tinkwell.provisioner.runtime import output
 
 
 class LogsApi(Protocol):
-    """What sending output needs of the server."""
+    """The call of the server that sends output."""
 
     async def append_logs(self, operation_id: str, lines: Iterable[StepLogLine]) -> int:
-        """Store output lines; those that are there already are left as they are."""
+        """Store output lines; a line that is already stored stays as it is, unless it was open."""
 
 
 @dataclass(frozen=True, slots=True)

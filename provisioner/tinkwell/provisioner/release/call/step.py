@@ -1,17 +1,19 @@
 """One attempt at a step: its container, from the start or the adoption to the removal.
 
-    start, adopt   1  the container is started, where it is permitted still, or found where it is adopted
-                   2  its output is sent, its end awaited; it is killed when its time is over
-                   3  what it answered is read
-    clear             the container is removed, once it is stored what became of it
+    start, adopt   1  `start` starts the container, if that is still permitted; `adopt` finds it
+                   2  the attempt sends the container's output, waits for its end, and kills it after the timeout
+                   3  the attempt reads the container's answer
+    clear             removes the container, once the server has stored the result
 
-The step is RUNNING by the server's account before anything of this begins, so whoever takes the operation over knows
-which containers there may be. Only actions and removals are adopted. One that was not given all of its input is
-removed, since nobody can give it the rest. A container begins only while this provisioner has the claim to it, which is
-taken before the permission, and by whoever adopts or stops it before it is looked for. So what was not found never
-begins.
+The server has stored that the step is RUNNING before the attempt begins, so a provisioner that takes the operation over
+knows which containers may exist. Only actions and removals are adopted. A container that did not get all of its input
+is removed, since no successor can send the rest.
 
-A request to stop interrupts whatever is under way, the fetching of an image included, and kills the container.
+A container starts only while this provisioner holds the claim to it. The provisioner takes the claim before it asks for
+the permission. A provisioner that adopts or stops a container takes the claim before it looks for the container. So a
+container that it does not find never starts.
+
+A request to stop interrupts the attempt, even while it fetches an image, and kills the container.
 """
 
 import asyncio
@@ -32,24 +34,25 @@ from tinkwell.provisioner.state_dir import state_dir
 
 logger = logging.getLogger(__name__)
 
-# The end of a call that did not end by itself is told after so long, though its last output is still on its way,
+# How long the result of a call that was stopped waits for the call's last output.
 LAST_OUTPUT_SECONDS = 1.0
-# which then gets some more time.
+# How long the removal of a container waits for the call's last output.
 OUTPUT_SECONDS = 10.0
 NEVER_RAN = "its owner died before it had begun"
 NOT_FED = "its owner died before it had all of its input, and it was killed"
-# A moment that is past by any clock of the loop.
+# A time that is in the past for every clock of an event loop.
 _AT_ONCE = 0.0
 
-# Returns once this provisioner has the step still, with what says, in any thread, whether that is so since.
+# Waits until it is sure that this provisioner still has the step. The function that it returns says, in any thread,
+# whether this has been true since then.
 Permit = Callable[[], Awaitable[Callable[[], bool]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of an attempt: SUCCEEDED, FAILED, TIMEOUT or CANCELLED.
+    """The result of an attempt: SUCCEEDED, FAILED, TIMEOUT or CANCELLED.
 
-    Where it was asked for an answer, `answer` is that, and `image_id` names the content of the image that gave it.
+    `answer` is set if the call was to answer, and `image_id` is then the id of the image that answered.
     """
 
     state: State
@@ -60,7 +63,7 @@ class Result:
 
 
 class StepRun:
-    """An attempt that is seen to here, by its key. What may outlast it, its last output, becomes a task of `beside`."""
+    """Runs one attempt, named by its key. Its output is sent by a task of `beside`, which may outlast the attempt."""
 
     def __init__(
         self,
@@ -74,7 +77,7 @@ class StepRun:
         outlives: bool,
     ) -> None:
         self.key = key
-        # It goes on when this process stops, for a successor to adopt.
+        # Whether the container keeps running when this process stops, for a successor to adopt.
         self.outlives = outlives
         self._runtime = runtime
         self._claims = claims
@@ -84,7 +87,7 @@ class StepRun:
         self._run: port.Run | None = None
         self._shipping: asyncio.Task[None] | None = None
         self._stopped: Result | None = None
-        # Interrupts what is under way.
+        # Its deadline is moved into the past to interrupt the attempt.
         self._scope: asyncio.Timeout | None = None
 
     async def start(
@@ -95,9 +98,9 @@ class StepRun:
         permit: Permit,
         is_fetched: bool = False,
     ) -> Result:
-        """Start the container and see it to its end; the fetching of its image takes none of its time.
+        """Start the container and wait for its end; its timeout does not include the fetching of its image.
 
-        `is_fetched` says that the image is there. `permit` is awaited right before the start.
+        `is_fetched` says that the engine has the image. `permit` is awaited right before the start.
         """
 
         async def start() -> Result:
@@ -115,18 +118,21 @@ class StepRun:
         return await self._until_stopped(start)
 
     async def adopt(self, limit: Deadline) -> Result:
-        """Find the container that a former owner started, and see it to its end; CANCELLED where it never ran."""
+        """Find the container that a former owner started, and wait for its end; CANCELLED if it never ran."""
         return await self._until_stopped(lambda: self._adopt(limit))
 
     def stop(self, state: State, reason: str) -> None:
-        """Have the container killed, and the attempt come to this state; the first request counts."""
+        """Kill the container, and end the attempt in this state; only the first request counts."""
         if self._stopped is None:
             self._stopped = Result(state=state, message=reason)
             if self._scope is not None:
                 self._scope.reschedule(_AT_ONCE)
 
     async def clear(self, *, is_taken: bool = False) -> bool:
-        """Remove what is left; False where that failed. What `is_taken` may be others' by now, and is left to them."""
+        """Remove the container and the claim; return False if that failed.
+
+        `is_taken` says that another provisioner may have taken the operation. A container that it claims is left to it.
+        """
         try:
             if is_taken and self.key in await asyncio.to_thread(self._claims.others, self.key.kind, self.key.owner):
                 logger.info("a run is left to somebody else", extra=fields(self.key))
@@ -142,7 +148,7 @@ class StepRun:
         return True
 
     async def _until_stopped(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Do the work, unless a request interrupts it; then nothing of it runs any more."""
+        """Do the work until it ends or a request to stop interrupts it; no part of it runs afterwards."""
         scope = asyncio.timeout(None)
         if self._stopped is None:
             try:
@@ -151,13 +157,13 @@ class StepRun:
                     return await work()
             except TimeoutError:
                 if not scope.expired():
-                    raise  # the work's own
+                    raise  # the work itself raised it
             finally:
                 self._scope = None
         return await self._kill()
 
     async def _start(self, spec: port.RunSpec, timeout_seconds: float, is_ours: Callable[[], bool]) -> Result | None:
-        """Start the container and see it to its end; None where it was not ours any more before it began."""
+        """Start the container and wait for its end; None if this provisioner lost the container before it began."""
         limit = Deadline(timeout_seconds)
         run = await limit.obtain(self._begin(spec, is_ours))
         if run is None:
@@ -186,7 +192,7 @@ class StepRun:
             if run is None:
                 return Result(state=State.CANCELLED, message=NEVER_RAN)
             if not await run.was_fed():
-                # Not only killed, for it may not have begun, and who was to start it may be about to.
+                # It is removed and not only killed: if it has not begun, its former owner may be about to start it.
                 await run.remove()
                 return Result(state=State.CANCELLED, message=NOT_FED)
         except port.RunError as error:
@@ -195,7 +201,7 @@ class StepRun:
         return await self._see_through(run, limit)
 
     async def _find(self) -> port.Run | None:
-        """Find the container; where there is none, nobody starts it any more."""
+        """Find the container; if there is none, no provisioner can start it afterwards."""
         self._claim()
         return await self._runtime.find(self.key)
 
@@ -204,7 +210,7 @@ class StepRun:
         output = output_shipper.ship(self._sink, self._secrets.masked(run))
         self._shipping = self._beside.create_task(output, name=f"output {self.key.run}")
         outcome = await limit.enforce(run, run.wait())
-        # Nobody should read an end without its output.
+        # The output is sent before the end is reported, so that readers see both.
         await asyncio.wait([self._shipping], timeout=LAST_OUTPUT_SECONDS if outcome.exit_code is None else None)
         return _result(outcome)
 
@@ -220,7 +226,7 @@ class StepRun:
         stopped = self._stopped
         try:
             if self._run is None:
-                # A start that was interrupted, or a former owner's, may have come to something.
+                # A start that was interrupted, or a former owner, may have left a container.
                 self._run = await self._find()
                 if self._run is not None and not await self._run.was_fed():
                     await self._run.remove()
@@ -239,6 +245,6 @@ class StepRun:
 
 
 def _result(outcome: Outcome) -> Result:
-    # The exit code is told by itself, so a message that says no more than that is none.
+    # The exit code is reported in a field of its own, so a message that only repeats it is dropped.
     message = "" if outcome.message == f"exited with code {outcome.exit_code}" else outcome.message
     return Result(state=outcome.state, message=message, exit_code=outcome.exit_code)

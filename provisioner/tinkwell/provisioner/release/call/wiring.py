@@ -1,7 +1,7 @@
-"""What charts are given by each other: the inputs of a chart, and the outputs of its subcharts.
+"""Evaluates the values that charts pass to each other: the inputs of a chart, and the outputs of its subcharts.
 
-They are evaluated when somebody needs them, and once: whoever names them has waited for what they come from, so that
-this does not change any more within an operation. After a change of owner they are evaluated anew.
+Inputs and outputs are evaluated once, when a resource first needs them. That resource has waited for the resources that
+they name, whose states no longer change within the operation. A new owner of the operation evaluates them again.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,14 +24,14 @@ class _Kind(StrEnum):
 
 
 class _Wire(NamedTuple):
-    """The inputs or the outputs of a chart."""
+    """A wire: the inputs or the outputs of one chart."""
 
     chart: str
     kind: _Kind
 
 
 class Wiring:
-    """Evaluates inputs and outputs of the charts of one manifest; `names_of` says what expressions of a chart know."""
+    """Evaluates inputs and outputs of one manifest's charts; `names_of` gives the names that a chart may use."""
 
     def __init__(self, expressions: Expressions, names_of: Callable[[str], Names]) -> None:
         self._expressions = expressions
@@ -41,9 +41,9 @@ class Wiring:
     async def names(
         self, manifest: RenderedManifest, chart: str, document: JsonValue, late: Late, resources: Resources
     ) -> JsonObject:
-        """Return `inputs` and `subcharts` as the late texts of a document in a chart need them.
+        """Return `inputs` and `subcharts` for the late texts of a document in a chart.
 
-        Raises `errors.InvalidField` with the paths of what cannot be evaluated.
+        Raises `errors.InvalidField` with the paths of texts that cannot be evaluated.
         """
         if not manifest.charts:
             return {}
@@ -53,7 +53,7 @@ class Wiring:
         return self._named(chart, needed)
 
     async def outputs(self, manifest: RenderedManifest, resources: Resources) -> JsonObject:
-        """Return what the release gives out, once all of it is ready; raises `errors.InvalidField`."""
+        """Return the outputs of the release, whose resources must all be ready; raises `errors.InvalidField`."""
         if not manifest.charts:
             known, late = resources.names(manifest.late_outputs.names), manifest.late_outputs
             return await self._expressions.resolve(
@@ -64,7 +64,7 @@ class Wiring:
         return self._known[root]
 
     async def _evaluate(self, manifest: RenderedManifest, wanted: _Wire, resources: Resources) -> None:
-        """Evaluate a wire, and before it all that it needs: a long row of charts is no deep row of calls."""
+        """Evaluate a wire after the wires that it needs; a loop, since recursion would be too deep for long chains."""
         waiting = [wanted]
         while waiting:
             wire = waiting[-1]
@@ -82,7 +82,7 @@ class Wiring:
             waiting.pop()
 
     def _named(self, chart: str, wires: list[_Wire]) -> JsonObject:
-        """Return wires by the names that expressions of a chart have for them."""
+        """Return the values of wires as `inputs` and `subcharts` of a chart."""
         outputs = {wire.chart: self._known[wire] for wire in wires if wire.kind is _Kind.OUTPUTS}
         subcharts: JsonObject = {path.removeprefix(f"{chart}."): {"outputs": given} for path, given in outputs.items()}
         inputs = self._known.get(_Wire(chart, _Kind.INPUTS), {})
@@ -90,7 +90,7 @@ class Wiring:
 
 
 def _written(manifest: RenderedManifest, wire: _Wire) -> tuple[str, str, JsonObject, Late]:
-    """Return the chart in which a wire is written, who waits in it, the document, and what is late in that."""
+    """Return the chart whose file defines a wire, the node that waits for it, the document, and its late texts."""
     chart = manifest.charts[wire.chart]
     parent, _, own = wire.chart.rpartition(".")
     if wire.kind is _Kind.OUTPUTS:
@@ -99,7 +99,7 @@ def _written(manifest: RenderedManifest, wire: _Wire) -> tuple[str, str, JsonObj
 
 
 def _needed(manifest: RenderedManifest, chart: str, after: str, document: JsonValue, late: Late) -> Iterator[_Wire]:
-    """Iterate over the wires that late texts of a document in a chart may name, where `after` has waited for them."""
+    """Iterate over the wires that late texts of a document in a chart may name, if `after` has waited for them."""
     texts = [text for _, text in (name.locate("", document, pointer) for pointer in late.pointers)]
     written = [text for text in texts if isinstance(text, str)]
     if any(map(names_inputs, written)):

@@ -1,5 +1,5 @@
 """Jinja expressions in manifests and variables, evaluated in a limited child process.
 
-`evaluate` is the provisioner's side. Everything else runs in the child, and nothing is imported here, since the two
-must not load what only the other needs.
+`evaluate` is the provisioner's side. The other modules run in the child. Nothing is imported here, since neither
+process may load modules of the other.
 """

@@ -1,4 +1,4 @@
-"""What the child process does: one function for each call of `evaluate`. It runs in the child alone."""
+"""Answers the calls of `evaluate`, with one function for each. It runs only in the child process."""
 
 from typing import cast
 
@@ -11,7 +11,7 @@ from tinkwell.provisioner.release.expression.plain import Json
 
 
 def handle(request: object, begin: Begin) -> object:
-    """Answer a request, `{"call": NAME, …}`, or with `{"violations": [[field, description], …]}`."""
+    """Answer a request `{"call": NAME, …}`; an error gives `{"violations": [[field, description], …]}`."""
     evaluator = Evaluator(begin)
     given = cast(JsonObject, request)
     try:
@@ -45,7 +45,7 @@ def _resolve(given: JsonObject, evaluator: Evaluator) -> JsonObject:
 
 
 def _resolve_text(document: JsonValue, pointer: str, field: str, evaluator: Evaluator, scope: Scope) -> None:
-    """Put the value of a text in its place."""
+    """Replace a text in the document by its value."""
     above, _, last = pointer.rpartition("/")
     path, text = name.locate(field, document, pointer)
     _, parent = name.locate(field, document, above)
@@ -59,7 +59,7 @@ def _resolve_text(document: JsonValue, pointer: str, field: str, evaluator: Eval
 def _variables(given: JsonObject, evaluator: Evaluator) -> JsonObject:
     merged = _object(given["given"])
     for file, values in cast("list[tuple[str, JsonObject]]", given["files"]):
-        # The values of a file do not see each other.
+        # Values of a file cannot name other values of the same file.
         evaluated = evaluator.value(values, Place(file, 1), Scope(now={**merged, "vars": merged}))
         layers = cast("list[dict[str, JsonValue]]", [merged, evaluated])
         merged = cast(JsonObject, variables.merge(*layers))

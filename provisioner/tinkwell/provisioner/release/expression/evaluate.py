@@ -32,7 +32,7 @@ _LIMITS = Limits(request_bytes=24 * 1024 * 1024)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """A rendered manifest, the paths that `when` dropped, and sentences for the manifest's author."""
+    """A rendered manifest, the paths of resources that `when` dropped, and warnings for the manifest's author."""
 
     manifest: RenderedManifest
     disabled: tuple[str, ...]
@@ -41,7 +41,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPart:
-    """A chart rendered by itself: its manifest, the inputs of its subcharts by their names, and its notes."""
+    """A rendered chart: its manifest, the inputs of its subcharts by name, and its notes."""
 
     manifest: RenderedManifest
     inputs: Mapping[str, tuple[JsonObject, Late]]
@@ -51,7 +51,7 @@ class RenderedPart:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The inputs of a subchart as they are written, and what they may name of its siblings."""
+    """The inputs of a subchart before evaluation, and the siblings that they may name."""
 
     written: JsonObject
     siblings: Subcharts
@@ -60,9 +60,9 @@ class Inputs:
 class Expressions:
     """Evaluates the expressions of operations, in a child that starts with the first call.
 
-    Every method raises `errors.InvalidField` with the paths of what is wrong, also of the expression that takes too
-    long or too much memory, and `tinkwell.sandbox.errors.SandboxError` where the fault is not the expression's.
-    Numbers with a fraction go through as doubles.
+    Every method raises `errors.InvalidField` with the paths of wrong expressions, including one that takes too long or
+    too much memory, and `tinkwell.sandbox.errors.SandboxError` if no expression is at fault. Numbers with a fraction
+    become doubles.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Expressions:
         await self._child.close()
 
     async def render(self, manifest: Manifest, names: ManifestNames) -> Rendered:
-        """Evaluate all of a manifest but what needs the states of resources."""
+        """Evaluate a manifest, except texts that need the states of resources."""
         request = {"manifest": manifest.as_json(), "names": names.as_json(has_files=False)}
         answer = await self._call("render", "manifest", request)
         with _distrusted():
@@ -105,7 +105,7 @@ class Expressions:
         inputs: Mapping[str, Inputs],
         notes: str,
     ) -> RenderedPart:
-        """Evaluate all of a chart but what needs the states of resources.
+        """Evaluate a chart, except texts that need the states of resources.
 
         Errors name `plugs`, `resources` and `outputs` of the manifest, `inputs.SUBCHART`, and `notes`.
         """
@@ -125,11 +125,12 @@ class Expressions:
     async def resolve(
         self, config: JsonObject, late: Late, resources: Mapping[str, JsonValue], *, names: Names, field: str
     ) -> JsonObject:
-        """Evaluate the late texts of a config, or of all outputs or inputs, and return it whole.
+        """Evaluate the late texts of a config, or of all outputs or inputs, and return the whole document.
 
-        `resources` has the value of each of `late.names`: {"name", "type", "state"}, or where the name means all that a
-        `for_each` made, an object with one of these for each key. In a chart it has `inputs` and `subcharts`, too.
-        `names` are those that it was rendered with. `field` is the path of the config, such as `resources.web.config`.
+        `resources` has the value of each name in `late.names`: {"name", "type", "state"}, or an object with one of
+        these for each key if the name means all resources of a `for_each`. In a chart it also has `inputs` and
+        `subcharts`. `names` are the names that the config was rendered with. `field` is the path of the config, such as
+        `resources.web.config`.
         """
         if not late.pointers:
             return config
@@ -145,15 +146,15 @@ class Expressions:
         return cast(JsonObject, answer["document"])
 
     async def variables(self, files: Sequence[tuple[str, JsonObject]], given: JsonObject) -> JsonObject:
-        """Evaluate files of variables, given by name and content, one after the other, and merge them into those given.
+        """Evaluate files of variables, as pairs of name and content, in order, and merge them into the given variables.
 
-        The values of a file know the variables as they are before it.
+        The values of a file can name the variables of `given` and of earlier files.
         """
         answer = await self._call("variables", "variables", {"files": files, "given": given})
         return cast(JsonObject, answer["variables"])
 
     async def _call(self, call: str, field: str, request: Mapping[str, object]) -> JsonObject:
-        # A manifest may have megabytes, which take their time.
+        # A manifest may have megabytes, so it is written in a thread.
         text = await asyncio.to_thread(_dump, {"call": call, **request})
         try:
             answer = await self._child.call(text)
@@ -169,7 +170,7 @@ class Expressions:
 
 @contextlib.contextmanager
 def _distrusted() -> Iterator[None]:
-    """Tell of an answer that is none: should an expression ever get hold of the child, it must not get further."""
+    """Raise `sandbox.Failed` for a malformed answer, in case an expression has taken over the child."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, AssertionError) as error:
@@ -179,7 +180,7 @@ def _distrusted() -> Iterator[None]:
 def _part(
     manifest: Manifest, evaluated: assembly.Evaluated, answer: JsonObject, inputs: Mapping[str, Inputs]
 ) -> RenderedPart:
-    """Read what the child has given of a chart; raises `errors.InvalidField` with all that is wrong."""
+    """Read the child's answer about a chart; raises `errors.InvalidField` with every violation."""
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     try:
         assembled = assembly.assemble(manifest, evaluated)
@@ -210,7 +211,7 @@ def _part(
 
 
 def _names_files(value: object) -> bool:
-    """Tell whether any text in a value may name the files of the chart."""
+    """Return whether any text in a value may name the files of the chart."""
     match value:
         case str():
             return "files" in value
@@ -243,7 +244,7 @@ def _instance(given: JsonObject) -> assembly.Instance:
         dependencies=cast(JsonObject, given.get("dependencies", {})),
         config=given.get("config", {}),
         late=_roots(given.get("late", {})),
-        # A division gives a fraction, which may be a whole number.
+        # A division gives a float, even if the result is a whole number.
         timeouts={name: _double(value) for name, value in cast(JsonObject, given.get("timeouts", {})).items()},
         concurrency_key=given.get("concurrency_key", ""),
     )
@@ -261,5 +262,5 @@ def _roots(given: JsonValue) -> dict[str, Roots]:
 
 
 def _dump(request: Mapping[str, object]) -> bytes:
-    # The only values that are of no kind that JSON knows are decimals. Jinja has doubles.
+    # Only decimals are unknown to `json`; they become doubles, as Jinja has them.
     return json.dumps(request, ensure_ascii=False, allow_nan=False, default=float).encode()

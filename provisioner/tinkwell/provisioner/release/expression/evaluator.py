@@ -1,4 +1,4 @@
-"""Evaluates all texts of a JSON value, and notes what is wrong with them. It runs in the child alone."""
+"""Evaluates all texts of a JSON value, and collects the violations. It runs only in the child process."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ JsonObject: TypeAlias = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands: its path for messages, its JSON pointer, and how many lists and objects it stands in."""
+    """The place of a value: its path for messages, its JSON pointer, and how many lists and objects contain it."""
 
     field: str
     depth: int
@@ -29,12 +29,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What expressions of a place may name: `now` has values, which are known already.
+    """The names that expressions of a place may use: `now` has the names whose values are known already.
 
-    Where a text may wait, it does so if it names one of `aliases`, which stand before `now`, or something that is not
-    known now; what it can do without counts only if it is one of `resources`. Such a text is left as it is, and `late`
-    has by its JSON pointer what it names. Elsewhere these names are errors. So it is with `wired`, by which a chart is
-    given what others say.
+    With `may_wait`, a text waits if it uses a name in `aliases`, which hide names in `now`, or in `wired`, the names
+    for values of other charts, or a name that is not known yet. An unknown name for which the text has a default counts
+    only if it is in `resources`. A waiting text is not evaluated, and `late` has the names that it uses, by its JSON
+    pointer. Without `may_wait` these names are errors.
     """
 
     now: Mapping[str, object]
@@ -46,16 +46,19 @@ class Scope:
 
 
 class Evaluator:
-    """Evaluates, and goes on after what is wrong, so that its author hears of all of it."""
+    """Evaluates texts, and goes on after an error, so that the author sees all errors at once."""
 
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
         self.checks = check.Checks(most=document.MAX_VIOLATIONS)
-        # How many texts were wrong.
+        # The number of texts with errors.
         self.refused = 0
 
     def value(self, value: Json, place: Place, scope: Scope) -> Json:
-        """Evaluate every text of a value, keys aside. What is wrong becomes null; so does all after too much of it."""
+        """Evaluate every text of a value, but no keys.
+
+        A text with an error becomes null, and so does every text after too many errors.
+        """
         match value:
             case str():
                 return value if language.is_plain(value) else self._text(value, place, scope)
@@ -69,7 +72,7 @@ class Evaluator:
     def _text(self, text: str, place: Place, scope: Scope) -> Json:
         if self.checks.is_full:
             return None
-        # If this is the end of the process, the parent tells both.
+        # If this text ends the process, the parent reports both its path and the text.
         self._begin(f"{place.field}\n{parse.excerpt(text)}")
         try:
             return _value(text, language.compile_text(text), place, scope)
@@ -114,7 +117,7 @@ def _explain(unknown: str, text: str, scope: Scope) -> str:
 
 
 def _unwritable(unknown: str, text: str, scope: Scope) -> str:
-    """Say why something cannot be named at all; nothing if it can."""
+    """Return why an unknown name cannot be used anywhere; empty if it may be known later."""
     if unknown in language.REMOVED_GLOBALS:
         return f"{unknown} is not available in expressions"
     for known in (*scope.aliases, *scope.now, *scope.resources):

@@ -1,4 +1,4 @@
-"""What is wrong with an expression."""
+"""Errors of expressions."""
 
 
 class Fault(Exception):
@@ -10,7 +10,7 @@ class Fault(Exception):
 
 
 class Unknown(Fault):
-    """An expression names something that there is not."""
+    """An expression uses a name that does not exist."""
 
     def __init__(self, name: str) -> None:
         self.name = name

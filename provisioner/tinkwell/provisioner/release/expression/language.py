@@ -1,11 +1,11 @@
-"""The language of expressions: one text with Jinja in it, compiled and evaluated. It runs in the child alone.
+"""The language of expressions: compiles and evaluates one text with Jinja. It runs only in the child process.
 
 The lexer tells what a text is. *Plain* has neither `{{` nor `{%` and is never looked at. *Pure* is one `{{ … }}` from
 its first to its last character: it gives the value of its expression, whatever its type. Everything else is *mixed* and
 gives text. Undefined names are errors, except in `is defined` and `default`.
 
-Templates see JSON values and no others. Jinja's sandbox keeps them from the attributes that lead to the interpreter;
-below are the bounds on sizes that it does not have. What these do not catch, the limits of the process do.
+Templates see only JSON values. Jinja's sandbox keeps them from attributes that lead to the interpreter; this module
+adds limits on sizes. The limits of the process catch the rest.
 """
 
 import codecs
@@ -31,7 +31,7 @@ from tinkwell.provisioner.release.expression.plain import Json
 
 MAX_RANGE = 10_000
 MAX_BITS = 4096
-# Of texts, in characters, and of lists: what an operator may make.
+# The largest text, in characters, and the longest list that an operator may make.
 MAX_SIZE = plain.MAX_BYTES
 _CACHED_TEXTS = 2000
 _SHOWN_CHARACTERS = 200
@@ -42,14 +42,14 @@ _REMOVED_FILTERS = ("attr", "urlize", "xmlattr", "pprint", "center", "wordwrap",
 _REFUSED_STATEMENTS = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport, nodes.Block)
 
 
-# Jinja and markupsafe load these when they need them, and then no file can be opened any more.
+# Jinja and markupsafe load these modules on first use; they are loaded here, while files can still be opened.
 _LOADED = (jinja2.debug, html, *map(codecs.lookup, ("ascii", "unicode_escape")))
 
 
 class Text:
-    """One compiled text. `roots` are the names that it looks up, `optional` those of them that it can do without.
+    """One compiled text. `roots` are the names that it uses, and `optional` those of them for which it has a default.
 
-    `subcharts` are the names behind `subcharts`, and None where that cannot be told from the text.
+    `subcharts` are the names that follow `subcharts`; None if the text does not show them.
     """
 
     def __init__(self, text: str) -> None:
@@ -71,11 +71,11 @@ class Text:
             raise Fault(_reason(error)) from error
 
     def evaluate(self, names: Mapping[str, object], *, depth: int = 0) -> Json:
-        """Give the value of a pure text, the text of a mixed one; raises `Fault`.
+        """Return the value of a pure text, or the text of a mixed one; raises `Fault`.
 
-        `depth` is how many lists and objects the value will stand in.
+        `depth` is the number of lists and objects that will contain the value.
         """
-        # What a stranger's expression may raise is anything. Out of memory is the end of the process.
+        # An untrusted expression may raise any exception. `MemoryError` ends the process.
         try:
             if self._expression is not None:
                 return plain.copy(self._expression(names), depth=depth)
@@ -93,12 +93,12 @@ def is_plain(text: str) -> bool:
     return "{{" not in text and "{%" not in text
 
 
-# Errors are not kept.
+# The cache keeps no errors.
 compile_text = functools.lru_cache(maxsize=_CACHED_TEXTS)(Text)
 
 
 class _Missing(UndefinedError):
-    """Something undefined was used: `name` of `parent`, or a name on its own."""
+    """An undefined value was used: `name` of `parent`, or a name on its own."""
 
     def __init__(self, parent: object, name: object, message: str | None = None) -> None:
         self.parent = parent
@@ -117,7 +117,7 @@ class _Undefined(StrictUndefined):
 
 
 class _Generator(CodeGenerator):
-    """Has `~` go through the environment, as the other operators do."""
+    """Makes `~` call the environment, as the other operators do."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802  # named after the node
         self.write("environment.join_texts((")
@@ -133,20 +133,20 @@ class _Environment(sandbox.ImmutableSandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(undefined=_Undefined, finalize=_finalize, keep_trailing_newline=True)
-        # Names of ours come with each evaluation; nothing is found without.
+        # Templates have no globals of their own; every evaluation passes all names.
         self.globals.clear()
         for name in _REMOVED_FILTERS:
             del self.filters[name]
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
-        """Say of an attribute that it must not be seen, unless there is nothing that could have it."""
+        """Return an undefined value for an attribute that is not allowed; an undefined `obj` keeps its own error."""
         if isinstance(obj, Undefined):
             return obj
         return _Undefined(f"{attribute} of {_kind(obj)} is not allowed", obj=obj, name=attribute, exc=SecurityError)
 
-    # Jinja calls the parameter `operator`, always by its place.
+    # In Jinja this parameter is named `operator`; Jinja always passes it by position.
     def call_binop(self, context: Context, symbol: str, left: Any, right: Any) -> Any:
-        """Apply one of the operators above, unless its result would be too large."""
+        """Apply an operator of `intercepted_binops`; raises `Fault` if the result would be too large."""
         _CHECKS[symbol](left, right)
         try:
             return super().call_binop(context, symbol, left, right)
@@ -198,7 +198,7 @@ def _check_bits(symbol: str, bits: int) -> None:
 
 
 def _join(parts: Iterable[str], symbol: str) -> str:
-    """Join texts, at most as long as a result may be."""
+    """Join texts; raises `Fault` if the result is longer than MAX_SIZE."""
     kept: list[str] = []
     size = 0
     for part in parts:
@@ -211,14 +211,14 @@ def _join(parts: Iterable[str], symbol: str) -> str:
 
 def _range(*bounds: int) -> range:
     found = range(*bounds)
-    # Its length alone may be beyond what a machine counts.
+    # `len` fails for very long ranges.
     if found and abs(found[-1] - found[0]) // abs(found.step) >= MAX_RANGE:
         raise Fault(f"range gives more than {MAX_RANGE:,} numbers")
     return found
 
 
 def _finalize(value: object) -> object:
-    """Let nothing into a text but JSON values: a function would show where in memory it is."""
+    """Let only JSON values into a text: the text of a function would show its memory address."""
     if value is None or isinstance(value, str | int | float | Undefined):
         return value
     return plain.copy(value)
@@ -245,7 +245,7 @@ def _is_pure(text: str) -> bool:
 
 
 def _assignment(tree: nodes.Template) -> nodes.Template:
-    """Turn the one output of a pure text into the assignment that a `TemplateExpression` reads."""
+    """Turn the only output of a pure text into the assignment that a `TemplateExpression` reads."""
     (output,) = tree.body
     assert isinstance(output, nodes.Output)
     (expression,) = output.nodes
@@ -264,12 +264,12 @@ def _optional(tree: nodes.Template) -> Iterator[str]:
 
 
 def _subcharts(tree: nodes.Template, text: str) -> frozenset[str] | None:
-    """Return the names in `subcharts.NAME` and `subcharts['NAME']`; None where there is any other use of it."""
+    """Return the names in `subcharts.NAME` and `subcharts['NAME']`; None if `subcharts` is used in any other way."""
     named = [found.attr for found in tree.find_all(nodes.Getattr) if _is_subcharts(found.node)]
     items = [found.arg for found in tree.find_all(nodes.Getitem) if _is_subcharts(found.node)]
     named += [str(item.value) for item in items if isinstance(item, nodes.Const)]
     uses = sum(map(_is_subcharts, tree.find_all(nodes.Name)))
-    # Who evaluates the text later looks for the names as they are written.
+    # The later evaluation looks for the names as they are written in the text.
     return frozenset(named) if uses == len(named) and late.named_subcharts(text).issuperset(named) else None
 
 
@@ -303,7 +303,7 @@ def _missing_reason(parent: object, name: object) -> str:
 
 
 def _shortened(what: object) -> str:
-    """Return a text of what is wrong. Where it is cut an ellipsis says so: a secret may be cut as well."""
+    """Return the text of an error. If it is cut, an ellipsis marks the cut, since a secret may be cut as well."""
     text = str(what)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 

@@ -1,6 +1,6 @@
-"""What every expression of a place may name, beside the resources that it depends on. It is the same for a whole chart.
+"""The names that every expression of a chart or manifest may use, beside the resources that it depends on.
 
-An applied release has variables, each of which has a name of its own; a chart has `values`, `chart` and `files`.
+An applied release has its variables, each under its own name; a chart has `values`, `chart` and `files`.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from typing import Protocol, TypedDict
 
 from tinkwell.core.value.document import JsonObject
 
-# Of a file, that an expression may have as a text.
+# The largest file that an expression can read as a text.
 MAX_FILE_BYTES = 1024 * 1024
 INPUTS, SUBCHARTS = "inputs", "subcharts"
 
 
 class Release(TypedDict):
-    """What expressions know by the name `release`."""
+    """The value of `release` in expressions."""
 
     name: str
     namespace: str
@@ -25,14 +25,14 @@ class Release(TypedDict):
 
 
 class Names(Protocol):
-    """Names and what they mean, as the child process is told."""
+    """Names and their values, in the form for the child process."""
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """All names, those among them that are known late."""
+        """All names, including those that are known late."""
 
     def as_json(self, *, has_files: bool) -> Mapping[str, object]:
-        """Give the form that is sent; without files where nothing names them, since they may be large."""
+        """Return the form that is sent; without files if no expression names them, since they may be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +48,20 @@ class ManifestNames:
         return (*self.variables, "vars", "release")
 
     def as_json(self, *, has_files: bool) -> Mapping[str, object]:
-        """Give the form that is sent."""
+        """Return the form for the child process."""
         return {"variables": self.variables, "release": self.release}
 
 
 @dataclass(frozen=True, slots=True)
 class FileTexts:
-    """The files of a chart as texts, and of those that are none the reason, both by their paths in `files/`."""
+    """The files of a chart as texts, and the reason for each file that is no text, by their paths in `files/`."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, files: Mapping[str, bytes]) -> "FileTexts":
-        """Read files, of which each may be a text or not."""
+        """Read files, each of which may be a text or not."""
         texts: dict[str, str] = {}
         refused: dict[str, str] = {}
         for path, content in files.items():
@@ -90,7 +90,7 @@ class ChartNames:
         return ("values", "release", "chart", "files", INPUTS, SUBCHARTS)
 
     def as_json(self, *, has_files: bool) -> Mapping[str, object]:
-        """Give the form that is sent."""
+        """Return the form for the child process."""
         files = self.files if has_files else FileTexts()
         told = {"texts": files.texts, "refused": files.refused}
         return {"values": self.values, "release": self.release, "chart": self.chart, "files": told}

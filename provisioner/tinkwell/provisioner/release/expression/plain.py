@@ -1,4 +1,4 @@
-"""What comes out of an expression, as the JSON value that it is stored and sent as."""
+"""Converts the value of an expression to the JSON value that is stored and sent."""
 
 import math
 import re
@@ -19,10 +19,10 @@ _MAX_INTEGER = 10 ** (document.MAX_NUMBER_CHARACTERS - 1)
 
 
 def copy(value: object, *, depth: int = 0) -> Json:
-    """Copy a value as JSON; raises `Fault` where JSON has no form for it, or where it is larger than 1 MiB.
+    """Copy a value as JSON; raises `Fault` if JSON has no form for it, or if it is larger than 1 MiB.
 
-    What is used up by reading it, as filters give it, becomes a list. `depth` is how many lists and objects the value
-    will stand in.
+    An iterator, as filters return it, becomes a list. `depth` is the number of lists and objects that will contain the
+    value.
     """
     return _Copy().copy(value, depth)
 
@@ -44,7 +44,7 @@ class _Copy:
             case Mapping():
                 return self._object(value, depth + 1)
             case Undefined():
-                # This raises what it is that is undefined.
+                # `str` raises an error that names the undefined value.
                 return str(value)
             case _ if isinstance(value, _LISTS):
                 return self._list(value, depth + 1)
@@ -69,7 +69,7 @@ class _Copy:
         if found := _HARMFUL.search(value):
             kind = "the NUL character" if found[0] == "\0" else "a lone surrogate"
             raise Fault(f"gives a text with {kind}, which cannot be stored")
-        # Escaped text of markupsafe is a kind of its own.
+        # Escaped text of markupsafe is a subclass of `str`.
         plain = str(value)
         self._take(len(plain.encode()) + 3)
         return plain

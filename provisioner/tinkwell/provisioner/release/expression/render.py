@@ -1,6 +1,6 @@
-"""Renders a manifest, or a chart: evaluates what can be evaluated before anything runs. It runs in the child alone.
+"""Renders a manifest or a chart: evaluates the texts that need no states. It runs only in the child process.
 
-What it gives is what `assembly.assemble` takes, as JSON: which resource a name means is decided there.
+The result is the input of `assembly.assemble` as JSON; `assemble` finds the resource of each name.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,12 +14,12 @@ from tinkwell.core.value.document import JsonValue
 from tinkwell.provisioner.release.expression.evaluator import Evaluator, JsonObject, Place, Scope
 from tinkwell.provisioner.release.expression.plain import Json
 
-# What is evaluated of a resource besides its condition and its config. The rest of it holds no expressions.
+# The fields of a resource that are evaluated, besides its condition and its config; no others have expressions.
 _FIELDS = ("type", "dependencies", "timeouts", "concurrency_key")
 
 
 class Rendering:
-    """Renders one manifest. `wired` are the names by which it is given late what others say."""
+    """Renders one manifest. `wired` are the names for values of other charts, which are known late."""
 
     def __init__(
         self, manifest: JsonObject, names: dict[str, object], evaluator: Evaluator, *, wired: Collection[str] = ()
@@ -46,7 +46,7 @@ class Rendering:
         return {"plugs": plugs, "instances": instances, "outputs": outputs, "late_outputs": waiting.late}
 
     def inputs(self, given: JsonObject) -> JsonObject:
-        """Evaluate the inputs of subcharts by their names, and return each with what is late in it."""
+        """Evaluate the inputs of subcharts by their names, and return each with its late texts."""
         found: JsonObject = {}
         for subchart, written in given.items():
             waiting = self._scope(may_wait=True)
@@ -55,7 +55,7 @@ class Rendering:
         return found
 
     def notes(self, text: str) -> Json:
-        """Evaluate notes, which give text whatever they hold."""
+        """Evaluate notes; the added line end makes the result a text."""
         return self._evaluator.value(f"{text}\n", Place("notes", 0), self._scope()) if text else ""
 
     def _scope(
@@ -70,7 +70,7 @@ class Rendering:
         )
 
     def _keys(self, resource: str, written: JsonObject) -> Iterator[tuple[str | None, Json]]:
-        """Iterate over the keys and values of `for_each`; None and null where there is none."""
+        """Iterate over the keys and values of `for_each`; without `for_each`, yield one pair of None."""
         if "for_each" not in written:
             yield None, None
             return
@@ -93,7 +93,7 @@ class Rendering:
         found: JsonObject = {"name": resource, "key": key, "value": value}
         found["when"] = self._evaluator.value(written.get("when", True), Place(f"{field}.when", 3), early)
         if found["when"] is False:
-            # Nothing needs to be right of what is not wanted.
+            # A resource that `when` drops may contain errors.
             return found
         for member in _FIELDS:
             if member in written:
@@ -105,7 +105,7 @@ class Rendering:
 
 
 def _object(parent: JsonObject, key: str) -> JsonObject:
-    """Return an object of a manifest, whose schema was checked; where there is none, an empty one."""
+    """Return an object of a manifest whose schema was checked; empty if the key is missing."""
     found = parent.get(key, {})
     assert isinstance(found, dict)
     return found

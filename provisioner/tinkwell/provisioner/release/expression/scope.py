@@ -1,4 +1,4 @@
-"""What expressions of a place may name, made of what the parent process tells. It runs in the child alone."""
+"""Builds the names for expressions from the parent's request. It runs only in the child process."""
 
 from typing import cast
 
@@ -32,7 +32,7 @@ class Files:
 
 
 def names_of(given: JsonObject) -> dict[str, object]:
-    """Return what every expression may name, from the form that `naming.Names` gives."""
+    """Return the names that every expression may use, from the form of `naming.Names`."""
     if "variables" in given:
         variables = cast(JsonObject, given["variables"])
         return {**variables, "vars": variables, "release": given["release"]}
@@ -46,5 +46,5 @@ def names_of(given: JsonObject) -> dict[str, object]:
 
 
 def is_chart(given: JsonObject) -> bool:
-    """Tell whether these are the names of a chart."""
+    """Return whether these are the names of a chart."""
     return "variables" not in given

@@ -1,1 +1,1 @@
-"""The life of a release as others hear it: events, the handlers that hear them, and what these may change."""
+"""The events of a release, the handlers that hear them, and the changes that handlers may make."""

@@ -1,4 +1,4 @@
-"""Emits the events of a preparation, core ones among them, and tells what came of each."""
+"""Emits the events of a preparation, including core events, and records the result of each."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -15,21 +15,21 @@ T = TypeVar("T")
 
 
 class Announcer:
-    """Emits what is emitted before anything runs. Without charts a core event is nothing to be told."""
+    """Emits the events of the preparation. Core events of a release without charts are not recorded."""
 
     def __init__(self, lifecycle: Lifecycle, *, record: Callable[[Emitted], None]) -> None:
         self.lifecycle = lifecycle
         self._record = record
 
     async def announce(self, event: Event, chart: str, *, settle: Settle | None = None) -> None:
-        """Emit an event of a chart, and take over what its handlers change; raises `lifecycle.Failed`.
+        """Emit an event of a chart, and take over its handlers' changes; raises `lifecycle.Failed`.
 
-        `settle` is called, and may raise, before anything is told of it.
+        `settle` is called before the event is recorded, and may raise.
         """
         await self.lifecycle.announce(event, chart, record=self._record, settle=settle)
 
     async def core(self, event: CoreEvent, chart: str, work: Awaitable[T]) -> T:
-        """Do the work that a core event is; raises what that raises."""
+        """Do the work of a core event; raises the errors of the work."""
         began = time.monotonic()
         outcome, message = Outcome.FAILED, ""
         try:

@@ -1,11 +1,10 @@
-"""The life of one operation: its events, each of which is heard by handlers, one after the other.
+"""Emits the events of one operation, and calls the handlers of each.
 
-Handlers are in the scripts of the charts that the operation is about, in those of the charts that were there before it,
-and in Python. The events of rendering and validation are emitted once for all charts, under the path of the root, and
-each handler sees what is its own chart's; all others are emitted chart by chart. An event ends with its first handler
-that fails.
-
-What a handler keeps in `context.state` is there for all that come after it, as long as this process has the operation.
+Handlers are in the scripts of the operation's charts, in the scripts of the former revision's charts, and in Python.
+The events of rendering and validation are emitted once for all charts, under the path of the root, and each handler
+sees the values and resources of its own chart. All other events are emitted chart by chart. An event ends with its
+first handler that fails. Later handlers see the values that a handler stores in `context.state`, as long as this
+process has the operation.
 """
 
 import asyncio
@@ -33,21 +32,21 @@ from tinkwell.provisioner.release.lua.scripts import Answer, ChartScripts, Handl
 from tinkwell.sandbox.errors import SandboxError
 
 MAX_STATE_BYTES = 64 * 1024
-# These are emitted once, for all charts together.
+# Events that are emitted once, for all charts together.
 ONCE = (Event.PRE_RENDER, Event.POST_RENDER, Event.PRE_VALIDATE, Event.POST_VALIDATE)
 
 Heard: TypeAlias = Handler | Listener[Function]
 MakeScripts: TypeAlias = Callable[[Sequence[ChartScripts]], Scripts]
-# Puts together what handlers have changed; raises `errors.InvalidField`.
+# Checks and combines the changes of handlers; raises `errors.InvalidField`.
 Settle: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Failed(errors.InvalidField):
-    """A handler has failed; the field is its line in the chart."""
+    """A handler has failed; the field is the handler's line in the chart."""
 
 
 class Lifecycle:
-    """The life of one operation. It is to be closed when nothing is emitted any more."""
+    """Emits the events of one operation. Call `close` after the last event."""
 
     def __init__(
         self,
@@ -57,10 +56,10 @@ class Lifecycle:
         make: MakeScripts,
         say: saying.Say = saying.log,
     ) -> None:
-        """`say` is told what scripts print, and what they warn of."""
+        """`say` is called with the lines that scripts print, and with their warnings."""
         self._occasion = occasion
         self._say = say
-        # What was said while the event is heard that is emitted just now.
+        # The lines printed so far by handlers of the current event.
         self._said: list[saying.Line] = []
         self._listeners = tuple(listeners)
         self._make = make
@@ -69,36 +68,36 @@ class Lifecycle:
         self._present = Subject(None, None)
         self._former: Subject | None = None
         self._state: JsonObject = {}
-        # One event at a time, since handlers see what those before them have kept.
+        # Events are emitted one at a time, since handlers see the state that earlier handlers have stored.
         self._turn = asyncio.Lock()
 
     @property
     def present(self) -> Subject:
-        """What the operation brings about; nothing where it only removes."""
+        """The charts and the manifest that the operation installs; empty if it only removes."""
         return self._present
 
     @property
     def former(self) -> Subject | None:
-        """What was there before it, where the operation has to do with that."""
+        """The charts and the manifest of the former revision; None if the operation ends no chart of it."""
         return self._former
 
     @property
     def root(self) -> str:
-        """The path of the root of the charts that the operation is about, empty without charts."""
+        """The path of the root of the operation's charts; empty without charts."""
         subject = self._present if self._present.charts is not None or self._former is None else self._former
         return subject.root
 
     @property
     def paths(self) -> Sequence[str]:
-        """The paths of these charts, each behind those that are in it."""
+        """The paths of the operation's charts, subcharts before their parents."""
         return self._present.paths if self._present.charts is not None or self._former is None else self._former.paths
 
     def begin(self, present: Subject, former: Subject | None = None) -> None:
-        """Begin with what the operation brings about, which may be nothing, and what was there before."""
+        """Set the subjects of events: the operation's own charts and manifest, and the former revision's."""
         self._present, self._former = present, former
 
     async def load(self) -> None:
-        """Load all scripts; without that, they are when the first event is emitted that is about their charts.
+        """Load all scripts now, instead of before the first event of their charts.
 
         Raises `errors.InvalidField` for a script that cannot be loaded, and `sandbox.errors.SandboxError`.
         """
@@ -113,22 +112,22 @@ class Lifecycle:
             await scripts.close()
 
     def hears(self, event: Event, chart: str) -> bool:
-        """Return whether a handler hears an event of a chart."""
+        """Return whether any handler hears this event of a chart."""
         subject = self._subject(event, chart)
         return subject is not None and bool(self._heard_by(event, chart, subject))
 
     def heard(self) -> Mapping[str, frozenset[Event]]:
-        """Return by the paths of charts which events of theirs are heard, of what the operation brings about."""
+        """Return, by the paths of the operation's own charts, the events that handlers hear."""
         return self._heard(self._present)
 
     def former_heard(self) -> Mapping[str, frozenset[Event]]:
-        """Return the same of what was there before."""
+        """Return, by the paths of the former revision's charts, the events that handlers hear."""
         return self._heard(self._former) if self._former is not None else {}
 
     async def emit(self, chart: str, event: str) -> Emitted:
-        """Emit an event of a chart while it is installed or removed, when nothing may be changed any more.
+        """Emit an event of a chart during the walk, when handlers can no longer change charts or manifests.
 
-        A core event has no handlers. What goes wrong is told by what this returns.
+        A core event has no handlers. A failure is part of the result and is not raised.
         """
         if event in [each.value for each in CoreEvent]:
             return Emitted(event=event, chart=chart)
@@ -147,10 +146,10 @@ class Lifecycle:
     async def announce(
         self, event: Event, chart: str, *, record: Callable[[Emitted], None], settle: Settle | None = None
     ) -> None:
-        """Emit an event of the preparation, and take over what its handlers change; `record` is told what came of it.
+        """Emit an event of the preparation, take over its handlers' changes, and pass the result to `record`.
 
-        `settle` is called when all have heard it, and before anything is told of it, since what they have made may be
-        secret. Raises `Failed`, and what that raises.
+        `settle` is called after all handlers and before `record`, since handlers may have made new secrets. Raises
+        `Failed`, and the errors of `settle`.
         """
         if chart != self.root and not self.hears(event, chart):
             return
@@ -162,7 +161,7 @@ class Lifecycle:
                     await settle()
             finally:
                 emitted = await self._told(emitted)
-                # Without charts there is nothing to tell where nobody hears it.
+                # An event of a release without charts is not recorded if no handler hears it.
                 if chart or emitted.handlers:
                     record(emitted)
         if failure is not None and emitted.outcome is Outcome.FAILED:
@@ -184,7 +183,7 @@ class Lifecycle:
             await asyncio.sleep(0)
 
     def _subject(self, event: Event, chart: str) -> Subject | None:
-        """Return what an event of a chart is about; None where there is no such chart."""
+        """Return the subject that has the chart of an event; None if there is no such chart."""
         former, present = self._former, self._present
         both = (former, present) if name.is_of_former(event) else (present, former)
         return next((each for each in both if each is not None and each.has(chart)), None)
@@ -205,8 +204,8 @@ class Lifecycle:
         return order.in_order(found, subject.paths)
 
     async def _run(self, event: Event, chart: str, subject: Subject) -> tuple[Emitted, Failed | None]:
-        """Have all handlers hear an event, until one fails; gives the failure."""
-        # What is left is of an event that was cut off.
+        """Call the handlers of an event until one fails; return the result and the failure."""
+        # Lines that are left come from an event that was stopped.
         await self._say_all()
         runs: list[HandlerRun] = []
         failure: Failed | None = None
@@ -235,7 +234,7 @@ class Lifecycle:
         return emitted, failure
 
     async def _told(self, emitted: Emitted) -> Emitted:
-        """Say what was said while an event was heard, and return what came of it with that."""
+        """Log the lines that handlers printed, and return the event with these lines in its message."""
         said = await self._say_all()
         return replace(emitted, message=saying.message(said, failure=emitted.message, max_characters=MAX_MESSAGE))
 
@@ -243,12 +242,12 @@ class Lifecycle:
         said, self._said = self._said, []
         for line in said:
             self._say(line)
-            # There may be megabytes of them, in which secrets are looked for; others have their turn meanwhile.
+            # There may be megabytes of lines, each searched for secrets, so other tasks run in between.
             await asyncio.sleep(0)
         return said
 
     async def _call(self, handler: Heard, subject: Subject) -> None:
-        """Have one handler hear an event, and take over what it has changed; raises `Failed`."""
+        """Call one handler, and take over its changes; raises `Failed`."""
         chart = handler.chart if isinstance(handler, Handler) else subject.root
         request = self._request(handler.event, chart, subject)
         file = _file(handler, subject)
@@ -293,7 +292,7 @@ class Lifecycle:
         )
 
     def _take(self, answer: Answer, chart: str, subject: Subject) -> None:
-        """Take over what a handler has changed; raises `errors.InvalidField`."""
+        """Take over the changes of a handler; raises `errors.InvalidField`."""
         parse.check_size("context.state", document.dump_json(answer.state), max_bytes=MAX_STATE_BYTES)
         if subject.charts is None and (answer.values is not None or answer.templates is not None):
             raise errors.InvalidField.of("values", "are those of a chart, and so are templates; this release has none")
@@ -311,7 +310,7 @@ class Lifecycle:
 
 
 class _Where(TypedDict):
-    """Where something is said from, see `saying.Said`."""
+    """The place of a printed line, see `saying.Said`."""
 
     release: str
     chart: str
@@ -331,7 +330,7 @@ def _place(handler: Heard, subject: Subject, line: int) -> str:
 
 
 def _failure(subject: Subject, handler: Heard, line: int, message: str) -> Failed:
-    """Say which event it was, of which chart, and where the handler has failed."""
+    """Build the failure, with the event, the chart, and the line where the handler failed."""
     chart = handler.chart if isinstance(handler, Handler) else subject.root
     of_chart = f" for {chart}" if chart else ""
     what = f"the handler of {handler.event}{of_chart} failed: {message}"
@@ -339,7 +338,7 @@ def _failure(subject: Subject, handler: Heard, line: int, message: str) -> Faile
 
 
 def _outcome(event: Event) -> Outcome:
-    """Return what a failure at an event comes to."""
+    """Return the outcome of an event whose handler failed."""
     return Outcome.WARNED if event in name.ONLY_WARNS else Outcome.FAILED
 
 

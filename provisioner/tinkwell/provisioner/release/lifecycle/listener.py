@@ -9,8 +9,8 @@
     def default_region(request):
         request.values.setdefault("region", "eu-1")
 
-They are trusted as the program is, and run in a thread of their own. A thread cannot be ended: one that takes too long
-is not waited for any more, and what it does then changes nothing.
+Listeners are trusted like the program itself. Each call runs in a thread of its own. A thread cannot be killed: if it
+takes too long, the provisioner stops waiting for it and ignores its changes.
 """
 
 import asyncio
@@ -39,10 +39,11 @@ _SHOWN_FRAMES = 8
 
 @dataclass(slots=True, kw_only=True)
 class ListenerRequest:
-    """What a function is given. All of it is a copy of its own.
+    """The argument of a listener function, a copy of its own.
 
-    It may change `values` and `context["templates"]` at pre-render, `manifest` from post-render to post-validate, and
-    `context["state"]` always. `chart` has the metadata of the chart; without charts it is empty.
+    The function may change `values` and `context["templates"]` at pre-render, `manifest` from post-render to
+    post-validate, and `context["state"]` always. `chart` has the metadata of the chart; it is empty for a release
+    without charts.
     """
 
     event: str
@@ -59,24 +60,24 @@ Lifecycle: TypeAlias = Registry[Function]
 
 
 class Registration:
-    """What a `register` of an entry point is given."""
+    """The argument of an entry point's `register`."""
 
     def __init__(self, registry: Lifecycle, origin: str) -> None:
         self._registry = registry
         self._origin = origin
 
     def on(self, event: str, weight: float, function: Function) -> None:
-        """Have a function hear an event; `weight` is from 0, first, to 1, last."""
+        """Register a function for an event; `weight` is from 0, called first, to 1, called last."""
         self._registry.on(event, weight, function, origin=self._origin)
 
 
 def are_installed() -> bool:
-    """Return whether anything beside this program has an entry point of the group."""
+    """Return whether any installed package has an entry point of the group."""
     return bool(importlib.metadata.entry_points(group=GROUP))
 
 
 def load(registry: Lifecycle) -> None:
-    """Register what is installed beside this program; raises `WrongRegistry` for what cannot be."""
+    """Register the listeners of installed packages; raises `WrongRegistry` for one that cannot be registered."""
     for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: each.name):
         try:
             point.load()(Registration(registry, point.name))
@@ -87,7 +88,7 @@ def load(registry: Lifecycle) -> None:
 
 
 async def call(listener: Listener[Function], request: Request, *, seconds: float = CALL_SECONDS) -> Answer:
-    """Have a function hear an event; raises `HandlerFailed`."""
+    """Call a function with an event; raises `HandlerFailed`."""
     given = ListenerRequest(
         event=request.event,
         release=copy.deepcopy(_object(request.context["release"])),
@@ -125,9 +126,9 @@ async def _in_thread(listener: Listener[Function], given: ListenerRequest, secon
         ended.set_running_or_notify_cancel()
         try:
             listener.function(given)
-        except StopIteration as error:  # no future of asyncio takes it
+        except StopIteration as error:  # a future of asyncio cannot hold a StopIteration
             ended.set_exception(RuntimeError(f"StopIteration: {error}"))
-        except Exception as error:  # it is raised again where it is waited for
+        except Exception as error:  # `call` raises it again
             ended.set_exception(error)
         else:
             ended.set_result(None)
@@ -138,7 +139,7 @@ async def _in_thread(listener: Listener[Function], given: ListenerRequest, secon
 
 
 def _answer(request: Request, given: ListenerRequest, *, seconds: float) -> Answer:
-    """Find what a function has changed; raises `errors.InvalidField` where it is no JSON."""
+    """Find the changes that a function made; raises `errors.InvalidField` for values that are no JSON."""
     dropped: list[str] = []
     sources, rendered = request.event in name.CHANGES_SOURCES, request.event in name.CHANGES_MANIFEST
     values = _changed("values", request.values, given.values, sources, dropped)

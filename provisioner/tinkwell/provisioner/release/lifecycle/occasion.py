@@ -1,4 +1,4 @@
-"""What an operation is, as handlers are told, and what came of an event of it."""
+"""The facts about an operation that handlers see, and the result of an emitted event."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from tinkwell.core.release.report import LifecycleReport
 from tinkwell.core.value.document import JsonObject
 from tinkwell.provisioner.release.expression.naming import Release
 
-# Of what is told of the handlers of one event; the server takes no more than 1 MiB of it, as JSON.
+# The most bytes of handlers in the report of one event; the server takes at most 1 MiB of JSON.
 MAX_HANDLERS_BYTES = 768 * 1024
-# What is told of a handler beside its place.
+# The size of a handler's JSON without its place.
 _HANDLER_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occasion:
-    """An operation as handlers are told: its release, and how it is carried out. Nothing changes with `is_dry_run`."""
+    """An operation as handlers see it: its release and its options. With `is_dry_run` nothing is changed."""
 
     release: Release
     wait: Wait = Wait.ORDERED
@@ -27,7 +27,7 @@ class Occasion:
     is_dry_run: bool = False
 
     def release_as_json(self) -> JsonObject:
-        """Give the release in the form that handlers see."""
+        """Return the release in the form that handlers see."""
         return {
             "name": self.release["name"],
             "namespace": self.release["namespace"],
@@ -37,7 +37,7 @@ class Occasion:
         }
 
     def config_as_json(self) -> JsonObject:
-        """Give the rest in the form that handlers see; `timeout` is in seconds."""
+        """Return the options in the form that handlers see; `timeout` is in seconds."""
         return {
             "dry_run": self.is_dry_run,
             "wait": self.wait.value.lower(),
@@ -48,7 +48,7 @@ class Occasion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted:
-    """An event that was emitted. `chart` is the path of the one whose event it is, empty without charts."""
+    """An event that was emitted. `chart` is the path of its chart; empty without charts."""
 
     event: str
     chart: str
@@ -58,7 +58,7 @@ class Emitted:
     seconds: float = 0.0
 
     def report(self) -> LifecycleReport:
-        """Give the form in which the server is told."""
+        """Convert the event to a report for the server."""
         return LifecycleReport(
             event=self.event,
             chart=self.chart,
@@ -70,7 +70,7 @@ class Emitted:
 
 
 def fitting(handlers: Sequence[HandlerRun]) -> tuple[HandlerRun, ...]:
-    """Return as many handlers as a report has room for. The last one is among them, since it is the one that failed."""
+    """Return as many handlers as fit in a report, always with the last one, which may have failed."""
     room, told = MAX_HANDLERS_BYTES, []
     for run in reversed(handlers):
         room -= len(run.chart.encode()) + len(run.file.encode()) + _HANDLER_BYTES

@@ -1,6 +1,6 @@
-"""What scripts print and warn of, and what of their changes is dropped.
+"""The lines that scripts print, their warnings, and their dropped changes.
 
-In operations all of it goes to the log, and as much as has room into the message of the event.
+In operations all lines go to the log, and as many as fit go into the message of the event.
 """
 
 import logging
@@ -15,9 +15,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One line. `chart` is the path of the chart, and `file` that of the script in the root's archive.
+    """One printed line, warning or dropped change.
 
-    `line` is where the handler begins; it is 0, and `event` None, while scripts load.
+    `chart` is the path of the chart, and `file` the path of the script in the root's archive. `line` is the line where
+    the handler begins. While scripts load, `line` is 0 and `event` is None.
     """
 
     release: str
@@ -29,58 +30,58 @@ class Said:
 
     @property
     def place(self) -> str:
-        """The file, and the line where it is known."""
+        """The file, with the line if it is known."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed(Said):
-    """What a script has printed."""
+    """A line that a script printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned(Said):
-    """What a script warns of."""
+    """A warning of a script."""
 
     @property
     def sentence(self) -> str:
-        """Say who warns, and of what."""
+        """The warning with the place of the script."""
         who = f"the handler of {self.event}" if self.event is not None else "the script"
         return f"{who} warns: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped(Said):
-    """A change that is not taken over: `text` says of what, such as `values.port`."""
+    """A change that is not taken over: `text` is the path of the changed value, such as `values.port`."""
 
     @property
     def sentence(self) -> str:
-        """Say what is dropped."""
+        """A sentence about the dropped change."""
         return f"its change of {self.text} at {self.event} is dropped"
 
 
 Line: TypeAlias = Printed | Warned | Dropped
 Say: TypeAlias = Callable[[Line], None]
 
-# How the last line of a message begins where not all have room.
+# The beginning of a message's last line if not all lines fit.
 _MORE = "… and "
 
 
 def message(said: Sequence[Line], *, failure: str = "", max_characters: int) -> str:
-    """Return what is to be told of an event: why it has failed, and what was said while it was heard, line by line.
+    """Return the message of an event: its failure, and the lines that its handlers printed.
 
-    Where not all has room it says how many lines are in the log alone.
+    If not all lines fit, the message ends with the number of lines that are only in the log.
     """
     texts = [_text(each) for each in said]
     whole = "\n".join([failure] * bool(failure) + texts)
-    # A failure that has no room by itself is cut where it is stored.
+    # A failure that is too long by itself is shortened when it is stored.
     if len(whole) <= max_characters or len(failure) >= max_characters:
         return failure if len(whole) > max_characters else whole
     counts = [text.count("\n") + 1 for text in texts]
     shown = [failure] if failure else []
     room = max_characters - len(failure) - len(_rest(sum(counts))) - 1
     for place, text in enumerate(texts):
-        # Whole, since a secret may have several lines.
+        # A text is added whole or not at all, since a secret may span several lines.
         if len(text) + 1 > room:
             shown.append(_rest(sum(counts[place:])))
             break

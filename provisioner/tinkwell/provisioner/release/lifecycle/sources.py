@@ -1,4 +1,4 @@
-"""Renders charts, with what handlers change of their values and templates before that."""
+"""Renders charts after handlers have changed their values and templates."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from tinkwell.provisioner.release.prepare.chart_render import Rendered
 from tinkwell.provisioner.release.schema.check import Schemas
 from tinkwell.provisioner.release.schema.values import check_values
 
-# Is told that what stands at JSON pointers of a document, whose path comes first, is secret.
+# Learns secrets; the arguments are the path of a document, the document, and JSON pointers to its secrets.
 Learn: TypeAlias = Callable[[str, JsonValue, Iterable[str]], Awaitable[object]]
 
 
@@ -33,7 +33,7 @@ async def render(
 ) -> Rendered:
     """Emit pre-render and render the charts; raises `errors.InvalidField` and `sandbox.errors.SandboxError`.
 
-    Values that handlers have changed are checked as those that users give; `learn` is told what is secret of them.
+    Values that handlers have changed are checked like values of users; `learn` gets the secrets among them.
     """
     present = announcer.lifecycle.present
 
@@ -49,7 +49,7 @@ async def render(
 
 
 async def _settle(present: Subject, schemas: Schemas, learn: Learn | None) -> None:
-    """Check the values that handlers have changed, and mark what is secret of them."""
+    """Check the values that handlers have changed, and mark the secrets among them."""
     try:
         changed = present.settle_values()
         if not changed or present.charts is None:

@@ -1,7 +1,6 @@
-"""What events are about: charts with their scripts, and what was rendered from them.
+"""The subject of events: charts with their scripts, and the manifest that was rendered from them.
 
-Handlers change it one after the other, each what is its chart's. What they have changed is put together once all of
-them have been called.
+Handlers change the subject one after the other, each in its own chart. Their changes are combined after the last one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +25,9 @@ class Subject:
 
     def __init__(self, charts: Charts | None, manifest: RenderedManifest | None) -> None:
         self.charts = charts
-        # What the scripts have registered, once they are loaded.
+        # The handlers that the loaded scripts have registered.
         self.handlers: Sequence[Handler] = ()
-        # The paths of all charts, each behind those that are in it.
+        # The paths of all charts, subcharts before their parents.
         self.paths = order.children_first(charts.paths) if charts is not None else ()
         self._before = charts
         self._manifest = manifest
@@ -37,24 +36,24 @@ class Subject:
 
     @property
     def root(self) -> str:
-        """The path of the root, which is empty without charts."""
+        """The path of the root; empty without charts."""
         return self.charts.root.path if self.charts is not None else ""
 
     @property
     def manifest(self) -> RenderedManifest | None:
-        """What was rendered; None before that."""
+        """The rendered manifest; None before rendering."""
         return self._manifest
 
     def render(self, manifest: RenderedManifest) -> None:
-        """Take what was rendered."""
+        """Set the rendered manifest."""
         self._manifest, self._parts = manifest, None
 
     def has(self, chart: str) -> bool:
-        """Return whether a chart is one of these."""
+        """Return whether the subject has this chart."""
         return chart == self.root or (self.charts is not None and self.charts.find(chart) is not None)
 
     def scripts(self) -> list[ChartScripts]:
-        """Return the scripts of all charts, children first; nothing where none has any."""
+        """Return the scripts of all charts, subcharts first; empty if no chart has scripts."""
         charts = self.charts
         if charts is None or not any(unit.chart.lua for unit in process.units(charts.root)):
             return []
@@ -71,21 +70,21 @@ class Subject:
         ]
 
     def place(self, chart: str, file: str, line: int) -> str:
-        """Say where in the root's archive a script of a chart has a line."""
+        """Return the place of a script's line in the archive of the root."""
         unit = self.charts.find(chart) if self.charts is not None else None
-        # A fault in another chart's script comes with the whole path.
+        # A fault in another chart's script has the whole path already.
         path = unit.chart.path(file) if unit is not None and file.startswith(_LUA) else file
         return f"{path}:{line}"
 
     def heard(self) -> dict[str, set[Event]]:
-        """Return by the paths of charts what their scripts, and those above them, hear."""
+        """Return, by the paths of charts, the events that their scripts and their parents' scripts hear."""
         found: dict[str, set[Event]] = {}
         for handler in self.handlers:
             found.setdefault(handler.chart, set()).add(handler.event)
         return found
 
     def metadata(self, chart: str) -> JsonObject:
-        """Return what a chart says of itself."""
+        """Return the metadata of a chart."""
         unit = self.charts.find(chart) if self.charts is not None else None
         return unit.chart.metadata.as_json() if unit is not None else {}
 
@@ -95,7 +94,7 @@ class Subject:
         return unit.values if unit is not None else {}
 
     def files(self, chart: str) -> JsonObject:
-        """Return the texts of a chart's files by their paths, null for what is none."""
+        """Return the texts of a chart's files by their paths; null for a file that is no text."""
         if self.charts is None:
             return {}
         found = self.charts.file_texts(chart)
@@ -107,29 +106,29 @@ class Subject:
         return dict(unit.chart.all_templates) if unit is not None else {}
 
     def part(self, chart: str) -> JsonObject | None:
-        """Return what was rendered from a chart, by the names that it knows itself; None before that."""
+        """Return the part of the manifest from a chart, with the chart's own names; None before rendering."""
         found = self._all_parts().get(chart)
         return found.as_json() if found is not None else None
 
     def change_values(self, chart: str, values: JsonObject) -> None:
-        """Have a chart, and those below it, see other values; raises `errors.InvalidField`."""
+        """Replace the values of a chart and of its subcharts; raises `errors.InvalidField`."""
         assert self.charts is not None
         self.charts = Charts(changing.with_values(self.charts.root, chart, values), is_changed=True)
 
     def change_templates(self, chart: str, templates: Mapping[str, str]) -> None:
-        """Give a chart other templates; raises `errors.InvalidField`."""
+        """Replace the templates of a chart; raises `errors.InvalidField`."""
         assert self.charts is not None
         root = changing.with_templates(self.charts.root, chart, templates)
         self.charts = Charts(root, is_changed=self.charts.is_changed)
 
     def change_part(self, chart: str, given: JsonObject) -> None:
-        """Have something else installed of a chart; raises `errors.InvalidField`."""
+        """Replace the part of the manifest from a chart; raises `errors.InvalidField`."""
         parts = self._all_parts()
         parts[chart] = changed.read(parts[chart], given)
         self._is_changed = True
 
     def settle_values(self) -> frozenset[str]:
-        """Check values that were changed as a whole, and return the paths of the charts that see others now.
+        """Check the size of changed values, and return the paths of the charts whose values differ now.
 
         Raises `errors.InvalidField`.
         """
@@ -141,7 +140,7 @@ class Subject:
         return found
 
     def mark_values(self, secret: Sequence[str]) -> None:
-        """Say what is secret of the values that were changed, by JSON pointers; raises `errors.InvalidField`."""
+        """Set the JSON pointers to secrets in changed values; raises `errors.InvalidField`."""
         assert self.charts is not None
         if len(secret) > rendered.MAX_SECRET_VALUES:
             why = f"are writeOnly in {len(secret):,} places; at most {rendered.MAX_SECRET_VALUES:,} may be"
@@ -149,7 +148,7 @@ class Subject:
         self.charts = Charts(self.charts.root, is_changed=self.charts.is_changed, secret=secret)
 
     def settle_manifest(self) -> bool:
-        """Put what was changed into the manifest, and return whether anything was; raises `errors.InvalidField`."""
+        """Put the changed parts into the manifest, and return whether any had changed; raises `errors.InvalidField`."""
         is_changed, self._is_changed = self._is_changed, False
         if is_changed and self._manifest is not None:
             joined = chart_part.join(self._manifest, self._all_parts())

@@ -1,7 +1,7 @@
-"""What a handler has changed, read from the JSON texts that the child gives.
+"""Reads the changes of a handler from the JSON texts that the child returns.
 
-The interpreter has integers of 64 bits, and doubles for all other numbers. A number that stands where it stood, and is
-the same to the interpreter, stays as it was written: 1.10 stays 1.10.
+The interpreter has integers of 64 bits, and doubles for all other numbers. A number that the handler has not moved, and
+that has the same value to the interpreter, keeps its written form: 1.10 stays 1.10.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,19 +18,19 @@ _IN_CONTEXT = ("state", "templates", "config")
 
 
 def allowed(event: Event) -> tuple[str, ...]:
-    """Return the names of what handlers of an event may change, besides their state."""
+    """Return the names of the documents that handlers of an event may change, besides their state."""
     if event in event_names.CHANGES_SOURCES:
         return ("values", "templates")
     return ("manifest",) if event in event_names.CHANGES_MANIFEST else ()
 
 
 def field(part: str) -> str:
-    """Return what scripts call a document."""
+    """Return the name of a document in scripts."""
     return f"context.{part}" if part in _IN_CONTEXT else part
 
 
 def documents(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, JsonValue]]:
-    """Iterate over what differs, by name; raises `errors.InvalidField` for what cannot be stored."""
+    """Iterate over the changed documents by name; raises `errors.InvalidField` for one that cannot be stored."""
     for part, text in after.items():
         written = before.get(part, "null")
         was = document.parse_json(field(part), written, max_bytes=len(written.encode()))
@@ -40,7 +40,7 @@ def documents(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[t
 
 
 def kept(before: JsonValue, after: JsonValue) -> JsonValue:
-    """Return a value with the numbers as they were before, where they are the same to the interpreter."""
+    """Return `after`, with the numbers of `before` that are equal to the interpreter in their earlier form."""
     match before, after:
         case dict(), dict():
             return {key: kept(before[key], value) if key in before else value for key, value in after.items()}
@@ -54,7 +54,7 @@ def kept(before: JsonValue, after: JsonValue) -> JsonValue:
 
 
 def differing(path: str, before: JsonValue, after: JsonValue) -> str:
-    """Return the path of what differs, or of the innermost object that has all of it: `values.web.port`."""
+    """Return the path of the innermost value that has all differences, such as `values.web.port`."""
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return path
     every = dict.fromkeys((*before, *after))
@@ -68,12 +68,12 @@ def differing(path: str, before: JsonValue, after: JsonValue) -> str:
 
 
 def read_optional(part: str, found: Mapping[str, JsonValue]) -> JsonObject | None:
-    """Return the object of that name, if there is any; raises `errors.InvalidField`."""
+    """Return the object with this name, or None; raises `errors.InvalidField`."""
     return read_object(part, found[part]) if part in found else None
 
 
 def read_object(path: str, value: JsonValue) -> JsonObject:
-    """Return a value that must be an object."""
+    """Return the value; raises `errors.InvalidField` if it is no object."""
     if not isinstance(value, dict):
         raise errors.InvalidField.of(path, f"must be an object, and not {document.describe(value)}")
     return value

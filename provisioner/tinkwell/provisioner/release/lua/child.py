@@ -1,7 +1,7 @@
-"""What the child process does: it loads the scripts of charts, and calls their handlers. It runs in the child alone.
+"""Loads the scripts of charts and calls their handlers. It runs only in the child process.
 
-Requests are `{"call": "load", …}` and `{"call": "call", …}`. An answer has what came of it, or `fault`: what a script
-did wrong, and where. `is_unloaded` says that this process, which is another one than before, has to load first.
+Requests are `{"call": "load", …}` and `{"call": "call", …}`. An answer has the result or `fault`, an error of a script
+with its place. `is_unloaded` says that this is a new process, which has to load the scripts first.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _NO_MEMORY: JsonObject = {
 
 
 class _Loaded:
-    """The one interpreter of this process, while there is one."""
+    """The only interpreter of this process; None before a load."""
 
     engine: Engine | None = None
 
@@ -36,17 +36,17 @@ def handle(request: object, begin: Begin) -> object:
         answer = {"fault": dict(_NO_MEMORY), "lines": [], "warnings": []}
     fault = cast("JsonObject | None", answer.get("fault"))
     if fault is not None and (given["call"] == "load" or fault["is_excess"]):
-        # A script that was stopped anywhere may have left its variables in any state.
+        # The interpreter is dropped, since a script that was stopped may have left its variables in any state.
         _Loaded.engine = None
     return answer
 
 
 def _load(given: JsonObject, begin: Begin) -> JsonObject:
-    """Load all charts, `[[path, …], …]` in the order in which they load."""
+    """Load the scripts of all charts; `order` in the request has pairs of a chart's path and its files."""
     _Loaded.engine = None
     engine = Engine()
     lines: list[str] = []
-    # What was said with its place: the path of the chart, the file, whether it is a warning, and the text.
+    # Printed lines and warnings: the path of the chart, the file, whether the line is a warning, and the text.
     said: list[Json] = []
 
     def run(name: str, *arguments: str, path: str = "", file: str = "ext/lua/") -> JsonObject:

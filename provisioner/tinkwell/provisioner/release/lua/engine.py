@@ -1,6 +1,6 @@
-"""The interpreter of Lua, which runs the scripts of one operation. It runs in the child alone.
+"""The Lua interpreter, which runs the scripts of one operation. It runs only in the child process.
 
-All that scripts see is made in Lua, by the files beside this one; they get no object and no function of Python.
+The Lua files beside this module define every name that scripts see; scripts get no object or function of Python.
 Documents go in and out as JSON texts.
 """
 
@@ -28,11 +28,11 @@ _TEXTS = {name: (_FOLDER / f"{name}.lua").read_bytes() for name in ("codec", "gu
 
 
 class OutOfMemoryError(Exception):
-    """The interpreter has no memory left for documents or for what it keeps."""
+    """The interpreter has no memory left for documents or for its own variables."""
 
 
 class Engine:
-    """One interpreter. After an error that it raises it can promise nothing any more."""
+    """One interpreter. After it has raised an error, it must not be used again."""
 
     def __init__(self) -> None:
         self._lua = lua54.LuaRuntime(
@@ -68,7 +68,7 @@ def _deny(_: object, name: object, is_setting: bool) -> str:
 
 
 def _yaml(operation: bytes, text: bytes) -> tuple[bool, bytes]:
-    """Read YAML, or write it; both values are JSON. Returns whether that can be done, and else what is wrong."""
+    """Convert YAML to JSON, or JSON to YAML. Return True and the result, or False and the reason why it failed."""
     try:
         found = _read_yaml(text.decode()) if operation == b"decode" else yaml_text.dump(json.loads(text))
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Which handlers the scripts of charts have registered, and where something stands in the files of the charts."""
+"""The handlers that the scripts of charts have registered, and places in the files of charts."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,9 @@ from tinkwell.sandbox import errors as sandbox
 class Handler:
     """A function of a script that hears an event.
 
-    `ordinal` counts what was registered, from 1. `chart` is the path of the chart whose event it hears, and `origin`
-    that of the chart whose script has registered it. `file` and `line` say where in that chart the function begins.
+    `ordinal` is the number of the registration, from 1. `chart` is the path of the chart whose event the function
+    hears, and `origin` the path of the chart whose script registered it. `file` and `line` say where in that chart the
+    function begins.
     """
 
     ordinal: int
@@ -31,7 +32,7 @@ class Handler:
 
 
 def read(told: Sequence[JsonObject]) -> tuple[Handler, ...]:
-    """Read what `events` was told, in order; raises `errors.InvalidField` with all that is wrong.
+    """Read the calls of `events`, in order; raises `errors.InvalidField` with every violation.
 
     A handler that was switched off is left out.
     """
@@ -53,13 +54,13 @@ def read(told: Sequence[JsonObject]) -> tuple[Handler, ...]:
 
 
 def place(chart: str, file: str, line: int) -> str:
-    """Return the path of a file within the root chart, and the line, where it is known."""
+    """Return the path of a file within the root chart, with the line if it is known."""
     path = file_of(chart, file)
     return f"{path}:{line}" if line else path
 
 
 def place_of(fault: JsonObject) -> str:
-    """Return where a fault stands that the child has told."""
+    """Return the place of a fault from the child's answer."""
     return place(cast(str, fault["chart"]), cast(str, fault["file"]), cast(int, fault["line"])) or "ext/lua"
 
 
@@ -70,7 +71,7 @@ def file_of(chart: str, file: str) -> str:
 
 @contextlib.contextmanager
 def distrusted() -> Iterator[None]:
-    """Tell of an answer that is none: should a script ever get hold of the child, it must not get further."""
+    """Raise `sandbox.Failed` for a malformed answer, in case a script has taken over the child."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, AssertionError) as error:
@@ -98,7 +99,7 @@ def _handler(entry: JsonObject, heard: Heard) -> Handler:
 
 
 def _without(handlers: list[Handler], heard: Heard, origin: str, subchart: str, field: str) -> list[Handler]:
-    """Switch off what one subchart of a chart and those below it have registered, or without a name all subcharts."""
+    """Return the handlers without those of a subchart and the charts below it, or without a name of all subcharts."""
     if heard.subchart:
         said = f'write events.off("{heard.event}", "{heard.subchart}")'
         raise errors.InvalidField.of(field, f"the subchart is the second argument: {said}")

@@ -1,7 +1,8 @@
-"""The provisioner's side of the scripts of charts: each load and each call of a handler is asked of a limited child.
+"""The provisioner's side of the scripts of charts: a limited child process loads scripts and calls handlers.
 
-A handler gets copies, and what it has changed is taken over when it returns. What may be changed depends on the event;
-all else is dropped, and a warning says so. Whatever a script does wrong is an error of its chart, with the place in it.
+A handler gets copies of documents, and its changes are taken over when it returns. The event determines which documents
+a handler may change; other changes are dropped with a warning. An error of a script is an error of its chart, with the
+place in the chart.
 """
 
 import asyncio
@@ -33,9 +34,9 @@ Ask: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 
 _MODULE = "tinkwell.provisioner.release.lua.child"
 _FOLDER = "ext/lua/"
-# Texts in texts: quotes and line ends of documents are escaped twice.
+# Documents are JSON texts inside a JSON text, so their quotes and line ends are escaped twice.
 LIMITS = Limits(request_bytes=32 * 1024 * 1024, answer_bytes=32 * 1024 * 1024)
-# A child that has just loaded can be ended only by somebody from outside.
+# Only an outsider can end a child that has just loaded its scripts, so few loads are tried.
 _MAX_LOADS = 3
 
 
@@ -51,11 +52,11 @@ class ChartScripts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a handler is called with; `name` and `namespace` are the release's.
+    """The arguments of a handler's call.
 
-    `metadata` is what the handler sees of its chart, `values` and `manifest` those of the chart whose event it hears.
-    `context` has `release`, `config` and `state`, and, where there are any, `files` (null for what is no text) and
-    `templates`, both by name.
+    `name` and `namespace` belong to the release. `metadata` describes the handler's own chart; `values` and `manifest`
+    belong to the chart whose event it hears. `context` has `release`, `config` and `state`, and, if there are any,
+    `files` (null for a file that is no text) and `templates`, both by name.
     """
 
     event: Event
@@ -70,9 +71,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of a handler: None is what it has not changed, or may not.
+    """The result of a handler.
 
-    `lines` are what it printed, `warnings` what it warns of. `dropped` names what it has changed though it may not.
+    A document is None if the handler did not change it or may not change it. `lines` are the printed lines, and
+    `warnings` the warnings. `dropped` has the paths of changes that the handler may not make.
     """
 
     values: JsonObject | None
@@ -87,7 +89,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What a script has said while it was loaded; `file` is its path in the archive of the root."""
+    """A line that a script printed while it was loaded; `file` is its path in the archive of the root."""
 
     file: str
     is_warning: bool
@@ -95,16 +97,16 @@ class Loading:
 
 
 class HandlerFailed(errors.TinkwellError):
-    """A handler raised an error, went too far, or made what cannot be taken over.
+    """A handler raised an error, exceeded a limit, or made an invalid change.
 
-    `lines` and `warnings` are what it has printed, and warned of, before that.
+    `lines` and `warnings` are from before the failure.
     """
 
     lines: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __init__(self, *, event: Event, chart: str, file: str, line: int, message: str, traceback: str) -> None:
-        """`chart` is the path of the chart whose event it is, `file` and `line` say where in the handler's chart."""
+        """`chart` is the path of the event's chart; `file` and `line` are the place in the handler's chart."""
         self.event = event
         self.chart = chart
         self.file = file
@@ -117,8 +119,8 @@ class HandlerFailed(errors.TinkwellError):
 class Scripts:
     """The scripts of the charts of one operation, in a child that starts with the first call.
 
-    Variables of scripts live as long as the child does. A child that was ended between two calls, since its place was
-    needed, loads again by itself.
+    Variables of scripts live as long as the child does. A child that was ended between two calls, because another child
+    needed its place, is started and loaded again automatically.
     """
 
     def __init__(
@@ -126,13 +128,13 @@ class Scripts:
     ) -> None:
         """Start nothing yet. Children come before their parents; charts without scripts may be left out."""
         paths = import_path.of("lupa", extra="provisioner")
-        # A package within another one has its folder one level up.
+        # `ruamel.yaml` is a package within a package, so its import path is two folders above its `__init__.py`.
         paths.append(Path(ruamel.yaml.__file__).parents[2])
         self._charts = charts
-        # What scripts have said while they were loaded.
+        # The lines that scripts printed while they were loaded.
         self.said: Sequence[Loading] = ()
         self._child = Child(_MODULE, paths, limits=limits or LIMITS, room=room)
-        # Files may have megabytes, and most scripts say nothing of them.
+        # Files may have megabytes, so they are sent only to charts whose scripts contain the word "files".
         self._speak_of_files = [
             f"{chart.path}." for chart in charts if any("files" in text for text in chart.files.values())
         ]
@@ -157,12 +159,12 @@ class Scripts:
         await self._child.close()
 
     async def load(self) -> tuple[Sequence[Handler], Sequence[str]]:
-        """Load all scripts and call `init` of each chart; return the handlers and what was printed.
+        """Load all scripts and call `init` of each chart; return the handlers and the printed lines.
 
-        `said` has these lines and what they have warned of.
+        `said` has these lines and the warnings.
 
-        Raises `errors.InvalidField`, whose fields are such as `charts/bar/ext/lua/init.lua:12`, and
-        `sandbox.errors.SandboxError` where the fault is not the scripts'.
+        Raises `errors.InvalidField`, with fields such as `charts/bar/ext/lua/init.lua:12`, and
+        `sandbox.errors.SandboxError` if the scripts are not at fault.
         """
         async with self._child.held() as ask:
             answer = await self._load(ask)
@@ -171,7 +173,7 @@ class Scripts:
             return registration.read(cast("list[JsonObject]", answer["told"])), _texts(answer, "lines")
 
     async def call(self, handler: Handler, request: Request) -> Answer:
-        """Call a handler; raises `HandlerFailed`, and `sandbox.errors.SandboxError` where the fault is not its own."""
+        """Call a handler; raises `HandlerFailed`, and `sandbox.errors.SandboxError` if the handler is not at fault."""
         began = time.monotonic()
         sent = await asyncio.to_thread(self._texts, handler, request)
         answer = await self._call(handler, request, sent)
@@ -206,7 +208,7 @@ class Scripts:
             "texts": document.dump_json(sent),
             "piece": f"{handler.origin}\n{handler.file}",
         }
-        # Were the child let go in between, it might end for another one's sake, again and again.
+        # The child is held between load and call, since it might otherwise be ended for another child again and again.
         async with self._child.held() as ask:
             for _ in range(_MAX_LOADS):
                 try:
@@ -222,7 +224,7 @@ class Scripts:
         raise sandbox.Died("the child process ended again and again between two calls")
 
     def _texts(self, handler: Handler, request: Request) -> dict[str, str]:
-        """Write the documents that go to the child, by their names."""
+        """Return the documents for the child as JSON texts, by name."""
         given: dict[str, JsonValue] = {
             "chart": request.metadata,
             "values": request.values,
@@ -233,7 +235,7 @@ class Scripts:
         }
         if request.manifest is not None:
             given["manifest"] = request.manifest
-        # A script may hand its context to one of a subchart.
+        # The files are also sent if a subchart's script uses them, since a script may pass its context to that one.
         if not any(path.startswith(f"{handler.origin}.") for path in self._speak_of_files):
             given.pop("files", None)
         return {part: document.dump_json(value) for part, value in given.items()}
@@ -246,14 +248,14 @@ async def _asked(ask: Ask, request: Mapping[str, object]) -> JsonObject:
 
 
 def _listed(files: Mapping[str, str]) -> Iterator[str]:
-    """Return the files that load by themselves; others are there for `require`."""
+    """Return the files that are loaded automatically; scripts load others with `require`."""
     for file in sorted(files):
         if file.startswith(_FOLDER) and file.endswith(".lua") and "/" not in file.removeprefix(_FOLDER):
             yield file
 
 
 def _read(request: Request, sent: Mapping[str, str], answer: JsonObject, seconds: float) -> Answer:
-    """Read what the child says that a handler has changed; raises `errors.InvalidField`."""
+    """Read the changes of a handler from the child's answer; raises `errors.InvalidField`."""
     dropped: list[str] = []
     found: dict[str, JsonValue] = {}
     for part, value in change.documents(sent, cast("dict[str, str]", answer["changed"])):
@@ -281,7 +283,7 @@ def _failed(handler: Handler, request: Request, fault: JsonObject, answer: JsonO
     with registration.distrusted():
         file, line = cast(str, fault["file"]), cast(int, fault["line"])
         if chart := cast(str, fault["chart"]):
-            # The error may be in another chart than the handler's own, which called it.
+            # The error may be in a script of another chart, which the handler has called.
             file = registration.file_of(chart, file) if chart != handler.origin else file
         failed = HandlerFailed(
             event=request.event,

@@ -1,1 +1,1 @@
-"""From the documents of an operation to what is to be done."""
+"""Prepares an operation: turns its documents into a manifest and a plan."""

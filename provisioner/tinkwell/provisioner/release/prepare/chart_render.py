@@ -1,7 +1,7 @@
-"""Renders the charts of a release, one after the other, and joins what comes of them to one manifest.
+"""Renders the charts of a release, one after the other, and joins the results to one manifest.
 
-One child process evaluates them all, with limits that count for each chart. What is wrong is told by the file in which
-it stands, such as `charts/store/templates/site.yaml.resources.web.type`.
+One child process evaluates all charts, with limits for each chart. Errors name the file, such as
+`charts/store/templates/site.yaml.resources.web.type`.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ _NOTES = "templates/NOTES.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """The manifest of a release, and sentences for the authors of its charts."""
+    """The manifest of a release, and warnings for the authors of its charts."""
 
     manifest: RenderedManifest
     warnings: tuple[str, ...]
 
 
 async def render(charts: Charts, release: Release, expressions: Expressions, *, wait: Wait) -> Rendered:
-    """Render all charts; raises `errors.InvalidField` with all that is wrong, and `sandbox.errors.SandboxError`."""
+    """Render all charts; raises `errors.InvalidField` with every violation, and `sandbox.errors.SandboxError`."""
     rendering = _Rendering(charts, release, expressions, wait)
     for unit in process.units(charts.root):
         if not (rendering.checks.is_full or rendering.is_too_much):
@@ -49,13 +49,13 @@ async def render(charts: Charts, release: Release, expressions: Expressions, *, 
 
 
 class _Rendering:
-    """What has come of the charts that were rendered; what is wrong with them is noted in `checks`."""
+    """The results of the charts rendered so far; `checks` collects the violations."""
 
     def __init__(self, charts: Charts, release: Release, expressions: Expressions, wait: Wait) -> None:
         self.checks = check.Checks(most=document.MAX_VIOLATIONS)
         self.joining = Joining()
         self.warnings: list[str] = []
-        # There is more in all charts together than is allowed.
+        # Whether the charts together exceed the limits of a manifest.
         self.is_too_much = False
         self._charts = charts
         self._release = release
@@ -63,7 +63,7 @@ class _Rendering:
         self._wait = wait
         self._inputs: dict[str, tuple[JsonObject, Late]] = {charts.root.path: ({}, NONE_LATE)}
         self._uses = Counter(id(unit.chart) for unit in process.units(charts.root))
-        # Of charts that are used more than once, by their ids; None for one that cannot be read.
+        # The templates of charts that are used more than once, by `id` of the chart; None if they cannot be read.
         self._read: dict[int, Templates | None] = {}
 
     async def add(self, unit: Unit) -> None:
@@ -111,7 +111,7 @@ class _Rendering:
         )
 
     def _join(self, unit: Unit, part: RenderedPart) -> None:
-        # Without those of a parent that is wrong, which is told all the same.
+        # A parent with errors gives no inputs; its errors are reported anyway.
         inputs, late_inputs = self._inputs.pop(unit.path, ({}, NONE_LATE))
         chart = RenderedChart(
             name=unit.chart.metadata.name,
@@ -130,7 +130,7 @@ class _Rendering:
         self.joining.add(Part(path=unit.path, chart=chart, manifest=part.manifest))
 
     def _located(self, unit: Unit, templates: Templates, error: errors.InvalidField) -> errors.InvalidField:
-        """Say of each violation in which file it stands, and in which use of a chart that is used more than once."""
+        """Add to each violation its file, and the path of the chart if the chart is used more than once."""
         where = f"in {unit.path}: " if self._uses[id(unit.chart)] > 1 else ""
         return errors.InvalidField(
             errors.Violation(_place(unit, templates, violation.field), f"{where}{violation.description}")
@@ -158,7 +158,7 @@ def _read(unit: Unit, *, is_root: bool) -> Templates:
 
 
 def _place(unit: Unit, templates: Templates, field: str) -> str:
-    """Return the path of a file, and of what stands in it, for a path in what was rendered."""
+    """Convert a path in the rendered chart to the path of a file followed by the path in that file."""
     match position.parse_path(field):
         case ("plugs" | "resources" | "outputs" as kind, str(key), *_):
             written, _ = name.split_path(key)

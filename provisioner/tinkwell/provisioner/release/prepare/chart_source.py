@@ -1,4 +1,4 @@
-"""The charts of an operation: from the archive that the server sends to each chart in its place in the release."""
+"""Reads the charts of an operation from the archive that the server sends."""
 
 import base64
 import binascii
@@ -23,8 +23,8 @@ _FIELD = "chart"
 class Charts:
     """The charts of a release by their paths, with the values that they see.
 
-    `is_changed`: handlers have changed their values, which do not follow from the charts and their source any more.
-    `secret` are JSON pointers to what is secret of those.
+    `is_changed` says that handlers have changed the values, which then differ from the values of charts and user.
+    `secret` are the JSON pointers to secrets in the values.
     """
 
     def __init__(self, root: Unit, *, is_changed: bool = False, secret: Sequence[str] = ()) -> None:
@@ -32,11 +32,11 @@ class Charts:
         self.is_changed = is_changed
         self.secret = tuple(secret)
         self._units = {unit.path: unit for unit in process.units(root)}
-        # By the charts themselves, since one may stand in many places.
+        # The key is `id` of the chart, since a chart may be used in many places.
         self._texts: dict[int, FileTexts] = {}
 
     def names(self, path: str, release: Release) -> ChartNames:
-        """Return what expressions of a chart may name."""
+        """Return the names that expressions of a chart may use."""
         unit = self._units[path]
         return ChartNames(unit.values, release, unit.chart.metadata.as_json(), self.file_texts(path))
 
@@ -53,7 +53,7 @@ class Charts:
         return self._texts[key]
 
     def find(self, path: str) -> Unit | None:
-        """Return the chart with a path; None where there is none."""
+        """Return the chart with this path, or None."""
         return self._units.get(path)
 
     @property
@@ -63,9 +63,9 @@ class Charts:
 
 
 def of_work(work: model.Work, manifest: RenderedManifest | None = None) -> Charts | None:
-    """Read the charts of an operation, in a thread; None for one without. Raises `errors.InvalidField`.
+    """Read the charts of an operation; None if it has none. Call it in a thread; raises `errors.InvalidField`.
 
-    With the manifest that was rendered from them, they have the values that they were rendered with.
+    With the manifest that was rendered from the charts, they get the values that they were rendered with.
     """
     if not work.source:
         return None
@@ -80,7 +80,7 @@ def of_work(work: model.Work, manifest: RenderedManifest | None = None) -> Chart
 
 
 def root_of(work: model.Work) -> str:
-    """Return the path of the root of an operation's charts; empty for one without."""
+    """Return the path of the root chart of an operation; empty if it has no charts."""
     if not work.source:
         return ""
     source = ChartSource.read(document.parse_json_object("source", work.source, max_bytes=MAX_SOURCE_BYTES))
@@ -97,9 +97,9 @@ def read(text: str) -> Chart:
 
 
 def files_at(root: Chart, path: str) -> Mapping[str, bytes]:
-    """Return the files of the chart that has a path in a release of another one, whatever the values are.
+    """Return the files of the chart with this path below `root`, also if values disable the chart.
 
-    Without values it is not known what is enabled, but what once was is still where it was.
+    This serves removed charts, which were enabled once, and whose values are not at hand.
     """
     found: Chart | None = root
     for name in path.split(".")[1:]:

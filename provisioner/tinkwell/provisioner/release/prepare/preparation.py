@@ -1,13 +1,13 @@
-"""From what an operation works on to what is to be done: LOAD, RENDER and VALIDATE.
+"""Turns the documents of an operation into its plan, in the phases LOAD, RENDER and VALIDATE.
 
-    LOAD       the manifests are read, or the chart is, with its subcharts, their values and their scripts
-    RENDER     their expressions are evaluated, but for those that need the states of resources
-    VALIDATE   what can be checked before anything changes: plugs, images, loops, and whatever images have said before
+    LOAD       reads the manifests, or the chart with its subcharts, their values and their scripts
+    RENDER     evaluates their expressions, except those that need the states of resources
+    VALIDATE   checks plugs, images, loops, and known answers of images, before the operation changes anything
 
-In each of these, events are emitted whose handlers may change what was read or rendered.
+In each phase, handlers of events may change the charts or the manifest.
 
-Up to here the release is as it was before, and nothing runs, so after a change of owner all of it is done once more.
-What brings about a stored revision again, or removes a release, has nothing to load or to render.
+The preparation does not change the release and starts no container, so a new owner of the operation repeats all of it.
+An operation that restores a stored revision or removes a release renders nothing.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ from tinkwell.provisioner.runtime import port
 logger = logging.getLogger(__name__)
 
 MAX_MANIFEST_BYTES = 8 * 1024 * 1024
-# So many images are looked for at once, and fetched where they are missing.
+# How many images are looked up, and fetched if they are missing, at the same time.
 IMAGES_AT_ONCE = 4
 
 
@@ -60,9 +60,10 @@ class _VariableFile(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What an operation is going to do. `manifest` is None where it only removes; `is_rendered`: it is a new one.
+    """A prepared operation.
 
-    `charts` are those that it is about, None for an applied release and where it only removes.
+    `manifest` is None if the operation only removes. `is_rendered` says that the manifest is newly rendered. `charts`
+    is None for an applied release, and if the operation only removes.
     """
 
     manifest: RenderedManifest | None
@@ -75,8 +76,8 @@ class Prepared:
 class Preparation:
     """The preparation of one operation.
 
-    `enter` is told of each phase that begins, `record` of what is emitted, and `learn` of what handlers have made that
-    is secret. `machine` finds plugs, `schemas` check values that handlers have changed, and `check` refuses a manifest
+    `enter` is called with each phase that begins, `record` with each emitted event, and `learn` with secrets in values
+    that handlers have changed. `machine` finds plugs, `schemas` checks changed values, and `check` refuses a manifest
     that would show a secret.
     """
 
@@ -104,11 +105,11 @@ class Preparation:
         self._announcer = Announcer(lifecycle, record=record)
         self._expressions = expressions
         self._schemas = schemas
-        # What was there before, where the operation has to do with it.
+        # The former revision; None if the operation does not end any chart of it.
         self._left: Revision | None = None
 
     async def run(self) -> Prepared:
-        """Say what is to be done; raises `errors.InvalidField`, and `sandbox.errors.SandboxError`."""
+        """Prepare the operation; raises `errors.InvalidField`, and `sandbox.errors.SandboxError`."""
         work = self._work
         stored = stored_manifest(work)
         is_rendered = stored is None and work.operation.kind is not OperationKind.UNINSTALL
@@ -118,7 +119,7 @@ class Preparation:
         await self._enter(Phase.VALIDATE)
         manifest = await self._validate(is_rendered=is_rendered)
         if manifest is not None:
-            # Before an engine, or a registry, is asked for an image by a name that holds a secret.
+            # This check comes before an engine or a registry is asked for an image whose name contains a secret.
             self._check_shown(manifest)
         charts = self._lifecycle.present.charts
         revision = _revision(manifest, charts)
@@ -132,15 +133,15 @@ class Preparation:
         return Prepared(manifest=manifest, charts=charts, plan=plan, resources=resources, is_rendered=is_rendered)
 
     async def _load(self, stored: RenderedManifest | None) -> None:
-        """Read the charts, load their scripts, and say that they are loaded."""
+        """Read the charts, load their scripts, and emit the event that they are loaded."""
         work = self._work
         await self._find_former(None)
         former = self._lifecycle.former
         reader = self._host.lifecycle.find(CoreEvent.READ_CHART, ReadChart)
-        # Where an operation brings nothing about, it is about what it removes.
+        # If the operation has no charts of its own, its root is the root of the charts that it removes.
         root = chart_source.root_of(work) or (former.root if former is not None else "")
         if work.operation.kind is OperationKind.PLAN and stored is not None:
-            # Whether what was installed is as it was is nothing that anybody hears of.
+            # A plan that looks for drift emits no events.
             self._lifecycle.begin(Subject(await reader.read(work, stored), stored))
             return
         charts = await self._announcer.core(CoreEvent.READ_CHART, root, reader.read(work, stored))
@@ -150,7 +151,7 @@ class Preparation:
             await self._announcer.announce(Event.CHART_LOADED, path)
 
     async def _leave(self, manifest: RenderedManifest | None) -> None:
-        """Find what was there before, if anything of it is left that has a life."""
+        """Find the former revision, if the operation removes resources or charts of it."""
         work = self._work
         if self._left is None and manifest is not None and work.operation.kind.changes_release:
             is_removing = any(row.path not in manifest.installed for row in work.resources)
@@ -159,14 +160,14 @@ class Preparation:
             await self._lifecycle.load()
 
     async def _find_former(self, plan: Plan | None, manifest: RenderedManifest | None = None) -> None:
-        """Find what was there before, where the operation has to do with it by its kind, its plan, or its charts."""
+        """Find the former revision, if the operation's kind, plan or manifest removes a chart of it."""
         found = await life.former_work(self._host, self._work, plan, manifest)
         if found is not None:
             self._left = await asyncio.to_thread(life.read, found)
             self._lifecycle.begin(self._lifecycle.present, await asyncio.to_thread(life.subject, found))
 
     def _life(self, manifest: RenderedManifest | None) -> Life | None:
-        """Say which events and hooks there are; None where the operation only asks what there was to be done."""
+        """Return the input for the plan's events and hooks; None in a plan, which has neither."""
         operation = self._work.operation
         if operation.kind is OperationKind.PLAN:
             return None
@@ -180,7 +181,7 @@ class Preparation:
         )
 
     async def _render(self) -> None:
-        """Render what was read, with all that handlers change before and after it."""
+        """Render the charts or manifests, with the changes that handlers make before and after."""
         present, release = self._lifecycle.present, release_of(self._work, self._work.release.latest_revision + 1)
         if present.charts is None:
             manifest, warnings = await self._render_manifest(release)
@@ -214,7 +215,7 @@ class Preparation:
         return rendered.manifest, rendered.warnings
 
     async def _validate(self, *, is_rendered: bool) -> RenderedManifest | None:
-        """Check what is to be installed, and return it; what was rendered before is as it was."""
+        """Check the manifest, and return it; a stored manifest cannot be changed by handlers."""
         present = self._lifecycle.present
         if not is_rendered:
             if present.manifest is not None:
@@ -240,7 +241,7 @@ class Preparation:
     async def _image_ids(
         self, manifest: RenderedManifest | None, removed_types: Iterable[str], hooks: Iterable[Resource]
     ) -> Mapping[str, str]:
-        """Return what the images of types are; those that are only needed for removals may be missing."""
+        """Return the image ids of resource types; images that only removals need may be missing."""
         fields = {type_: f"{parse.child('resources', path)}.type" for type_, path in life.hook_types(hooks).items()}
         for path, each in manifest.installed.items() if manifest is not None else ():
             fields.setdefault(each.type, f"{parse.child('resources', path)}.type")
@@ -263,7 +264,7 @@ class Preparation:
 
 
 async def recall(work: model.Work, host: Host, *, lifecycle: Lifecycle) -> Prepared:
-    """Return what an operation is doing that has a plan already."""
+    """Restore the preparation of an operation that has a plan already."""
     manifest = stored_manifest(work)
     plan = await asyncio.to_thread(Plan.load, work.plan)
     gone = {node.path for node in plan.resources if node.task is NodeTask.REMOVE}
@@ -280,7 +281,7 @@ async def recall(work: model.Work, host: Host, *, lifecycle: Lifecycle) -> Prepa
 
 
 def stored_manifest(work: model.Work) -> RenderedManifest | None:
-    """Return the manifest that is stored already; None for an operation without one."""
+    """Return the stored manifest of an operation; None if it has none."""
     if not work.manifest:
         return None
     manifest = document.parse_json_object("manifest", work.manifest, max_bytes=MAX_MANIFEST_BYTES)
@@ -289,9 +290,9 @@ def stored_manifest(work: model.Work) -> RenderedManifest | None:
 
 
 def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life | None = None) -> Plan:
-    """Build the plan of an operation, in a thread: what it imports takes its time, once.
+    """Build the plan of an operation; call it in a thread, since its imports take time once.
 
-    Without a life it has no events and no hooks.
+    Without `lived` the plan has no events and no hooks.
     """
     from tinkwell.core.release.graph import build
 
@@ -300,7 +301,7 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life 
         return build.build_test_plan(lived)
     former = {revision: Plan.load(text, field=f"removed/{revision}") for revision, text in work.removed_plans.items()}
     options = work.operation.options or Options()
-    # What is brought about again has a plan already.
+    # An operation that restores a revision has a plan already.
     stored = Plan.load(work.plan) if work.plan else None
     rows, wait = map(_row, work.resources), options.wait
     if work.operation.kind is not OperationKind.PLAN:
@@ -312,7 +313,7 @@ def build_plan(manifest: RenderedManifest | None, work: model.Work, lived: Life 
 async def names_of(
     work: model.Work, charts: Charts | None, expressions: Expressions, *, revision: int
 ) -> Callable[[str], Names]:
-    """Return what gives the names that expressions of a chart know, by its path; raises as `Preparation.run`."""
+    """Return a function from a chart's path to the names its expressions may use; raises as `Preparation.run`."""
     release = release_of(work, revision)
     if charts is not None:
         return lambda path: charts.names(path, release)
@@ -321,9 +322,9 @@ async def names_of(
 
 
 async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject:
-    """Return the variables that the user gave, of whose files some may have expressions; raises as `Preparation.run`.
+    """Return the user's variables; raises as `Preparation.run`.
 
-    Single ones replace what files say.
+    Variable files may contain expressions. Single variables replace those of files.
     """
     if not work.source:
         return {}
@@ -336,7 +337,7 @@ async def variables_of(work: model.Work, expressions: Expressions) -> JsonObject
 
 
 def occasion_of(work: model.Work) -> Occasion:
-    """Return what handlers know of the operation."""
+    """Return the facts about the operation that handlers see."""
     options = work.operation.options or Options()
     return Occasion(
         release=release_of(work, work.operation.revision or work.release.latest_revision + 1),
@@ -348,9 +349,9 @@ def occasion_of(work: model.Work) -> Occasion:
 
 
 def release_of(work: model.Work, revision: int) -> Release:
-    """Return what expressions know of the release."""
+    """Return the value of `release` in expressions."""
     kind = work.operation.kind
-    # A plan is told what the operation is told that applies it, or the one that has installed what it looks at.
+    # A plan sees the flags of the operation that applies it, or of the one that installed the resources it looks at.
     is_planned = kind is OperationKind.PLAN and (not work.release.revision or revision == 1)
     is_install = kind is OperationKind.INSTALL or is_planned
     return {
@@ -363,14 +364,14 @@ def release_of(work: model.Work, revision: int) -> Release:
 
 
 def _revision(manifest: RenderedManifest | None, charts: Charts | None) -> Revision | None:
-    """Return what installs resources; None where they are only removed."""
+    """Return the revision that installs resources; None if the operation only removes."""
     if manifest is None:
         return None
     return Revision(manifest=manifest) if charts is None else Revision(manifest=manifest, files=charts.files)
 
 
 def _row(found: model.Resource) -> Row:
-    """Return what a plan needs of a resource, without its documents."""
+    """Convert a stored resource, without its documents, to a row of the plan."""
     assert found.observed_at is not None
     return Row(
         release_id=found.release_id,

@@ -1,1 +1,1 @@
-"""Plans for people: what was seen of a release while nothing was changed, and what is held against it later."""
+"""Plans that people read: the findings of an operation that changes nothing, with which a later one is compared."""

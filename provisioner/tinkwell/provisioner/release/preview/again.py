@@ -1,11 +1,11 @@
-"""A plan that is made once more: what its former owner found is gone with it, but the server has heard of it.
+"""Repeats a plan whose owner died: its findings are lost, but the server has stored its reports.
 
-All is looked at anew. Of that the server is told what fits to what it has heard:
+Every node is looked at again. The new reports are reduced to those that the server still accepts:
 
-    a node that has ended                   nothing more
-    a node that was begun                   its end, READY where it is not looked at now; and of calls only the ends of
-                                            those that it knows, since a begun node has no `init` any more
-    a node that was not begun               everything
+    a node that has ended                   no reports
+    a node that had begun                   its end, READY if it is not looked at now; and only the ends of calls that
+                                            the server knows, since it accepts no further `init` of a begun node
+    a node that had not begun               all reports
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,11 +22,11 @@ RENDERED_ANEW = (
 
 
 class Again:
-    """Says what is told of nodes that the server has in these states."""
+    """Selects the reports that the server accepts about nodes which it has stored in these states."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._ended: set[str] = set()
-        # Those that were begun, with the number of their steps.
+        # The nodes that had begun, each with the number of its steps.
         self._begun: dict[str, int] = {}
         for node in nodes:
             if node.state.is_final:
@@ -35,7 +35,7 @@ class Again:
                 self._begun[node.path] = len(node.steps)
 
     def told(self, reports: Sequence[Report]) -> Sequence[Report]:
-        """Return what is told in the place of these reports."""
+        """Return the reports to send instead of these."""
         return [told for each in reports if (told := self._told(each)) is not None]
 
     def _told(self, report: Report) -> Report | None:
@@ -53,5 +53,5 @@ class Again:
 
 
 def anew(nodes: Iterable[Node]) -> Sequence[Node]:
-    """Return the nodes as they are before anything is looked at, with the steps that they have."""
+    """Return the nodes as PENDING, with their stored steps."""
     return [replace(node, state=NodeState.PENDING, message="") for node in nodes]

@@ -1,4 +1,4 @@
-"""By what a plan knows its manifest again."""
+"""The digest by which a plan recognizes its manifest."""
 
 from tinkwell.core.release.manifest.rendered import RenderedManifest
 from tinkwell.core.release.preview import making
@@ -8,9 +8,9 @@ from tinkwell.provisioner.release.secret import Secrets
 
 
 def digest_of(manifest: RenderedManifest | None, secrets: Secrets) -> str:
-    """Return the digest of a manifest, to be asked for once its own secrets are known.
+    """Return the digest of a manifest whose secrets must be known.
 
-    They are no part of it: whoever may read the digest could try secrets one by one.
+    Secrets are not part of the digest, since a reader of the digest could guess a secret and compare.
     """
     given: JsonValue = None
     if manifest is not None:

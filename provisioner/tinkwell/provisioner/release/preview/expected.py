@@ -1,4 +1,4 @@
-"""What a plan that is applied says, against which all that is found anew is held."""
+"""The plan that an operation applies, with which the operation compares its own findings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ class Expected:
 
     @classmethod
     def load(cls, text: str, secrets: Secrets) -> "Expected | None":
-        """Read the result of a plan; None where no plan is applied. Raises `errors.InvalidField`."""
+        """Read the result of a plan; None if the operation applies no plan. Raises `errors.InvalidField`."""
         if not text:
             return None
         preview = Preview.load(text, field="expected")
         return cls(preview.digest, applying.by_path(preview), secrets)
 
     def is_of(self, manifest: RenderedManifest | None) -> bool:
-        """Tell whether the plan was made for this manifest."""
+        """Return whether the plan was made for this manifest."""
         return digest_of(manifest, self.secrets) == self.digest
 
     def check_actions(self, path: str, actions: Sequence[Call]) -> None:
-        """Raise `errors.InvalidField` where the state of a resource lists actions that the plan does not have."""
+        """Raise `errors.InvalidField` if the resource now needs actions that the plan does not list."""
         listed = [making.planned(action, self.secrets.mask) for action in actions]
         if problem := applying.problem(self.nodes, path, listed):
             raise errors.InvalidField.of("", problem)

@@ -1,4 +1,4 @@
-"""What an operation that only looks has found, as the document that its result is."""
+"""Builds the result document of a plan from its findings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,11 +24,9 @@ def result_of(
     digest: str,
     hooks: Sequence[PlannedHook],
 ) -> str:
-    """Return what was found as JSON text, with the hooks that would run.
+    """Return the result of a plan as JSON text, with the hooks that would run.
 
-    It takes its time where there is much of it, so call it in a thread.
-
-    Raises `errors.InvalidField` where it is too long to be told.
+    Call it in a thread, since a large result takes time. Raises `errors.InvalidField` if the result is too long.
     """
     is_drift = not prepared.is_rendered
     maker = Maker(
@@ -49,7 +47,7 @@ def result_of(
 
 
 def revision_of(work: model.Work, prepared: Prepared) -> int:
-    """Return what expressions take for the revision in an operation that only looks, and makes none."""
+    """Return the revision that expressions see in a plan, which makes no revision."""
     release = work.release
     return release.latest_revision + 1 if prepared.is_rendered else release.revision or release.latest_revision
 
@@ -81,7 +79,7 @@ def _seen(node: NodeView, known: Resource, row: model.Resource | None, view: Ope
 
 
 def _message(node: NodeView, view: OperationView, needed: Mapping[str, str]) -> str:
-    """Say why a node was not looked at: by the first thing that it needs and that is not as it should be."""
+    """Return the message of a node; if it was not looked at, name the first node it needs that is not VALID."""
     if node.state is not NodeState.SKIPPED or not node.message.startswith(DECIDED_AT_RUN):
         return node.message
     for path, why in needed.items():

@@ -1,4 +1,4 @@
-"""The hooks that run when a plan is applied: whoever reads a plan is told of them, too."""
+"""Finds the hooks that run when a plan is applied, so that the plan can list them."""
 
 import asyncio
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tinkwell.provisioner.release.resource import Revision
 
 
 async def hooks_of(work: model.Work, prepared: Prepared, host: Host) -> tuple[PlannedHook, ...]:
-    """Return the hooks of the operation that a plan is made for, in its order; none where there is nothing to apply."""
+    """Return the hooks of the operation that applies the plan, in order; none if there is nothing to apply."""
     if not prepared.is_rendered or prepared.manifest is None:
         return ()
     applying = _applying(work)
@@ -26,7 +26,7 @@ async def hooks_of(work: model.Work, prepared: Prepared, host: Host) -> tuple[Pl
     )
     plan = await asyncio.to_thread(build_plan, prepared.manifest, applying, lived)
     left = None
-    # A chart that is removed has its own last hooks.
+    # The hooks of a removed chart come from the former revision.
     if (found := await life.former_work(host, applying, plan, prepared.manifest)) is not None:
         left = await asyncio.to_thread(life.read, found)
         lived = replace(lived, former=left.manifest)
@@ -38,7 +38,7 @@ async def hooks_of(work: model.Work, prepared: Prepared, host: Host) -> tuple[Pl
 
 
 def _applying(work: model.Work) -> model.Work:
-    """Return the work of the operation that applies a plan, which makes a plan of its own."""
+    """Return the work of the operation that would apply the plan."""
     kind = OperationKind.UPGRADE if work.release.revision else OperationKind.INSTALL
     documents = {name: text for name, text in work.documents.items() if name != "plan"}
     return replace(work, operation=replace(work.operation, kind=kind), documents=documents)

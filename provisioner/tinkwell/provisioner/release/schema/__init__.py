@@ -1,1 +1,1 @@
-"""Configs checked against the schemas of images, in a limited child process, which runs `core`'s `schema_child`."""
+"""Checks configs against the schemas of images, in a limited child process that runs `core`'s `schema_child`."""

@@ -1,7 +1,7 @@
 """The provisioner's side of schemas: each check is one request to a limited child process.
 
-A schema comes from an image, whose author is not trusted: one of a few lines can refer to itself so often that checking
-anything against it takes for ever, or all memory.
+The author of an image is not trusted. Even a short schema can refer to itself so often that a check never ends or uses
+all memory.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,10 @@ class WrongConfig(errors.InvalidField):
 
 
 class Schemas:
-    """Checks one config after the other, in a child that starts with the first one.
+    """Checks configs, one at a time, in a child process that starts with the first check.
 
-    Raises `WrongConfig`, `errors.InvalidField` for a schema that is none and for a check that takes too long, and
-    `tinkwell.sandbox.errors.SandboxError` where the fault is not the schema's.
+    Raises `WrongConfig`; `errors.InvalidField` if the schema is no JSON Schema or the check takes too long; and
+    `tinkwell.sandbox.errors.SandboxError` if the schema is not at fault.
     """
 
     def __init__(self, *, room: Room | None = None, make_child: Callable[..., Child] = Child) -> None:
@@ -35,14 +35,14 @@ class Schemas:
     async def check(
         self, path: str, schema: JsonObject, config: JsonObject | None, *, draft: Literal["4", "7"] = "4"
     ) -> None:
-        """Check a config, whose path is `path`, against a schema; without a config, whether the schema is one.
+        """Check the config at `path` against a schema; without a config, check only the schema.
 
-        The schema is of this draft of JSON Schema if it names none.
+        `draft` is the draft of JSON Schema for a schema that names none.
         """
         await self._ask(path, {"path": path, "schema": schema, "config": config, "draft": draft})
 
     async def write_only(self, path: str, schema: JsonObject, values: JsonObject) -> tuple[str, ...]:
-        """Check values of a chart, and return the JSON pointers into them of what the schema marks as `writeOnly`."""
+        """Check values of a chart, and return the JSON pointers to the values that the schema marks as `writeOnly`."""
         asked: JsonObject = {"path": path, "schema": schema, "config": values, "draft": "7", "write_only": True}
         return tuple(cast("list[str]", (await self._ask(path, asked))["write_only"]))
 
@@ -52,7 +52,7 @@ class Schemas:
         except sandbox.Exceeded as error:
             raise errors.InvalidField.of(path, f"cannot be checked: its schema {error.reason}") from error
         except sandbox.Died as error:
-            # What checks it asks for memory in a way that ends the process.
+            # The library that checks schemas ends the process when it gets no memory.
             message = (
                 f"cannot be checked: {error.reason}, most likely since its schema takes all memory; "
                 "let the image's author write a simpler one"

@@ -1,4 +1,4 @@
-"""Whether the values of charts are what their schemas say."""
+"""Checks the values of charts against the schemas of the charts."""
 
 from collections.abc import Collection
 
@@ -12,10 +12,10 @@ from tinkwell.provisioner.release.schema.check import Schemas, WrongConfig
 
 
 async def check_values(root: Unit, schemas: Schemas, *, of: Collection[str] | None = None) -> tuple[str, ...]:
-    """Check the values of all charts, or of those with these paths; raises `errors.InvalidField`.
+    """Check the values of all charts, or of the charts with these paths; raises `errors.InvalidField`.
 
-    Returns the JSON pointers into the values of the root of what schemas mark as `writeOnly`, sorted. Raises
-    `sandbox.errors.SandboxError`, too, where the fault is not the schema's.
+    Returns the sorted JSON pointers, in the root's values, to the values that schemas mark as `writeOnly`. Raises
+    `sandbox.errors.SandboxError` if the schema is not at fault.
     """
     checks = check.Checks(most=document.MAX_VIOLATIONS)
     marked: set[str] = set()
