@@ -232,7 +232,7 @@ class StateDir:
         return True
 
     def close(self) -> None:
-        """Give the slot free for another provisioner."""
+        """Free the slot for another provisioner."""
         os.close(self._lock)
 
 
