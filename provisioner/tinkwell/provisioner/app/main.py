@@ -36,9 +36,9 @@ logger = logging.getLogger(__name__)
 # An engine on this machine answers within milliseconds; without one, nobody should wait for it.
 AUTO_SECONDS = 2
 REMOVE_SECONDS = 20
-# So many processes at once evaluate and check what strangers wrote.
+# At most CHILDREN processes at once evaluate and check texts that strangers wrote.
 CHILDREN = 4
-# An agent for units serves at most so many.
+# An agent for units serves at most MAX_MACHINES machines.
 MAX_MACHINES = 1_000
 # Objects made before the youngest are looked at for garbage, and how often they are before the older ones.
 COLLECT_AFTER = (50_000, 20, 20)

@@ -1,4 +1,4 @@
-"""Says where the values of a chart are from, and why each of its dependencies is enabled or not."""
+"""Explains which source gave each value of a chart, and why each dependency is enabled or disabled."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Which machines there are, as far as the server has told: a list, and the events that follow it."""
+"""Follows the machines that the server knows: reads a list, then the events after it."""
 
 import asyncio
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""Configs that a type should refuse, made of one that it takes."""
+"""Makes configs that a type should refuse from a config that it accepts."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ UNKNOWN = "no_such_field"
 
 
 def of(config: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yield what each is called, and the config."""
+    """Yield the name of each bad config, and the bad config."""
     yield f"the unknown field {UNKNOWN}", {**config, UNKNOWN: True}
     for key, value in config.items():
         yield f"{key} as {_word(value)}", {**config, key: _other(value)}

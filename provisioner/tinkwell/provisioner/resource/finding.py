@@ -1,4 +1,4 @@
-"""What the harness has found out about a type of resources: one finding for each check."""
+"""The findings of the harness about a type of resources, one for each check."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

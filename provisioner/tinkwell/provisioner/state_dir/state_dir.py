@@ -40,7 +40,7 @@ from tinkwell.provisioner.state_dir import document
 logger = logging.getLogger(__name__)
 
 SLOTS = 64
-# Whoever knows a name in such a folder gets to it, and nobody else lists it.
+# Another account can open a path in the folder if it knows the name, but cannot list the folder.
 _PASSAGE = 0o711
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]*")
 
@@ -232,7 +232,7 @@ class StateDir:
         return True
 
     def close(self) -> None:
-        """Give the slot free for another provisioner."""
+        """Free the slot for another provisioner."""
         os.close(self._lock)
 
 

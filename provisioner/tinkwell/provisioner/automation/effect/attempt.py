@@ -32,5 +32,5 @@ def failed(detail: str, *, not_before_seconds: float = 0.0) -> Attempt:
 
 
 def hopeless(detail: str) -> Attempt:
-    """Return a try that failed as any other would."""
+    """Return a try that failed, and that a repetition would not help."""
     return Attempt(outcome=Outcome.HOPELESS, detail=detail)

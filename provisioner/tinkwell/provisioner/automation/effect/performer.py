@@ -22,7 +22,7 @@ class Doer(Protocol):
         """Try once."""
 
     async def close(self) -> None:
-        """Give up what is held between tries."""
+        """Release the resources that are held between tries."""
 
 
 class Performer:

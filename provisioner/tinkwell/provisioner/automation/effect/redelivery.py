@@ -1,4 +1,4 @@
-"""Doing an effect again that the delivery log tells of: once, at once, and under the same key."""
+"""Repeats an effect that is in the delivery log: once, immediately, and under the same key."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable

@@ -13,7 +13,7 @@ from tinkwell.provisioner.automation.rule import expression, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """Which events are meant. Empty sets mean all; the conditions are combined with "and"."""
+    """Selects events. An empty set selects all events; the conditions are combined with "and"."""
 
     resource_types: frozenset[ResourceType] = frozenset()
     event_types: frozenset[EventType] = frozenset()

@@ -135,7 +135,7 @@ class Pattern(Part):
 
 
 class Expect(Part):
-    """What must come after what, and until when."""
+    """The event that must follow another event, and the time within which it must come."""
 
     after: Pattern
     event: Pattern

@@ -1,1 +1,1 @@
-"""What a charm of ops keeps in a file of its own, beside what the server keeps for it."""
+"""The state that a charm of ops keeps in a file of its own, next to the state that the server keeps for it."""

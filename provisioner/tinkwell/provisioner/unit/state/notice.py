@@ -53,7 +53,7 @@ def added(found: Sequence[str], known: Iterable[str], *, ordinal: int, event: st
 
 
 def consumed(found: Sequence[str], known: Mapping[str, Notice]) -> tuple[Notice, ...]:
-    """Return the notices that are not there any more."""
+    """Return the known notices that the charm's file no longer holds."""
     left = frozenset(found)
     return tuple(notice for handler, notice in known.items() if handler not in left)
 

@@ -30,7 +30,7 @@ CALL_SECONDS = 60.0
 _CREDENTIALS = struct.Struct("3i")
 _CONTEXT_BYTES = 16
 _FAILED = 1
-# Whoever knows a name in such a folder gets to it, and nobody else lists it.
+# Another account can open a path in the folder if it knows the name, but cannot list the folder.
 _PRIVATE, _PASSAGE = 0o700, 0o711
 # Context, tool, and content of a file.
 _FIXED_PARTS = 3

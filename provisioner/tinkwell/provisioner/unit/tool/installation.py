@@ -15,7 +15,7 @@ _MAX_LINE_BYTES = 255
 
 
 def check_account(account: Account) -> None:
-    """Raise `OSError` where the account that programs run as cannot run tools."""
+    """Raise `OSError` if the account of the charms' programs cannot run tools."""
     if not account.can_enter(Path(os.path.realpath(sys.executable))):
         raise OSError(
             f"the account {account.name} of --process-user cannot run tools by {os.path.realpath(sys.executable)}: "

@@ -193,7 +193,7 @@ class Pool:
                 self._tasks.create_task(self._end(server), name="the end of a fork server")
 
     async def _look(self) -> None:
-        """End what nobody uses any more, again and again."""
+        """End the servers that no event uses, again and again."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             now = asyncio.get_running_loop().time()

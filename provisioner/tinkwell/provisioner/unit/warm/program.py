@@ -78,7 +78,7 @@ class Child:
         self.out, self.err, self.gate = handles
 
     def close(self) -> None:
-        """Let go of its handles."""
+        """Close its handles."""
         for handle in (self.out, self.err, self.gate):
             os.close(handle)
 

@@ -49,7 +49,7 @@ class Recipe:
 
 
 def find(charm: Path, argv: Sequence[str]) -> Recipe | None:
-    """Find how a program of a charm begins; None where it is to be started. Raises `OSError`."""
+    """Find how a program of a charm begins; None if it cannot be forked and must be started. Raises `OSError`."""
     folder = os.path.realpath(charm)
     is_own = not (charm / program.VENV).is_symlink()
     if list(argv) == ["python3", program.ENTRY]:

@@ -36,11 +36,11 @@ _NO_PROGRAM = (b"", b"", b"")
 
 
 class Failed(Exception):
-    """A fork server is not to be had any more; the text says why."""
+    """The fork server is unusable; the text says why."""
 
 
 class Unfit(Exception):
-    """An event cannot be forked for; the text says why. Others may."""
+    """The server cannot fork for this event, but can for others; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

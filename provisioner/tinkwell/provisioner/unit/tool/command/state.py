@@ -1,4 +1,4 @@
-"""The tools for what a unit keeps beside its charm."""
+"""The tools that read and change the stored state of a unit."""
 
 from tinkwell.provisioner.unit.attempt.attempt import Attempt
 from tinkwell.provisioner.unit.tool import usage
@@ -11,17 +11,17 @@ DELETE = Usage({}, {}, least=1)
 
 
 async def get(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
-    """Read what is kept, or what is kept by a key."""
+    """Read all stored values, or the value of one key."""
     return attempt.state.get(arguments.rest[0]) if arguments.rest else dict(attempt.state)
 
 
 async def change(attempt: Attempt, arguments: Arguments, content: bytes) -> object:
-    """Keep values by their keys."""
+    """Store values by their keys."""
     attempt.edit_state(await usage.given_pairs(arguments, content))
     return NOTHING
 
 
 async def delete(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
-    """Forget keys."""
+    """Delete keys."""
     attempt.edit_state(dict.fromkeys(arguments.rest))
     return NOTHING

@@ -1,4 +1,4 @@
-"""The tools for how a unit and its application are, which take effect at once."""
+"""The tools for the status of a unit and of its application; they take effect at once."""
 
 from tinkwell.provisioner.unit.attempt.attempt import Attempt
 from tinkwell.provisioner.unit.attempt.given import Status
@@ -28,7 +28,7 @@ async def get(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
 
 
 async def change(attempt: Attempt, arguments: Arguments, _: bytes) -> object:
-    """Say how the unit is, or its application."""
+    """Set the status of the unit, or of its application."""
     name, message = arguments.rest[0], " ".join(arguments.rest[1:])
     if name not in STATUSES:
         raise Misused(f"{name!r} is no status; use one of {', '.join(STATUSES)}")
