@@ -48,6 +48,15 @@ async def test_each_setting_is_ours_in_each_kind_of_session(
         assert after[kind] == before[kind], kind
 
 
+async def test_no_session_of_a_server_waits_for_a_lock_without_end(database_url: str) -> None:
+    limits = {
+        kind: int(settings["lock_timeout"]) for kind, settings in (await found(database_url, ["lock_timeout"])).items()
+    }
+    # A migration may have to wait for long transactions, and somebody watches it.
+    assert limits.pop("TASK") == 0
+    assert {kind: limit for kind, limit in limits.items() if not 0 < limit <= 15_000} == {}
+
+
 async def test_pools_begin_their_sessions_as_all_others(database_url: str, owner: asyncpg.Connection) -> None:
     await hostile.configure(owner, "role", hostile.settings(owner))
     # The first is said at the start of a session, the second once it has begun.

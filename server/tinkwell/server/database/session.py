@@ -63,8 +63,15 @@ _BY_KEY = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
 }
-# PostgreSQL ends a session whose server is cut off.
-_KEEPALIVE = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+# PostgreSQL ends a session whose server is cut off or dead. While the session waits for a lock, PostgreSQL does not notice
+# that, and the session keeps its own locks. A restore would wait for these until PostgreSQL finds a deadlock and ends one
+# of the two, perhaps the restore. The limit is longer than that of most statements, so a living server gives up first.
+_LEFT_ALONE = {
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "lock_timeout": "15s",
+}
 
 # For a task that may take long, such as a migration.
 TASK = {"application_name": "tinkwell"}
@@ -76,13 +83,13 @@ POOL = {
     "statement_timeout": "30s",
     "lock_timeout": "10s",
 }
-READER = {**_KEEPALIVE, **_BY_KEY, "application_name": "tinkwell reader"}
-REPLAY = {**_KEEPALIVE, "application_name": "tinkwell replay"}
-LISTENER = {**_KEEPALIVE, "application_name": "tinkwell listener"}
+READER = {**_LEFT_ALONE, **_BY_KEY, "application_name": "tinkwell reader"}
+REPLAY = {**_LEFT_ALONE, "application_name": "tinkwell replay"}
+LISTENER = {**_LEFT_ALONE, "application_name": "tinkwell listener"}
 # Three times the longest sleep, so that a frozen process releases the bell.
-BELL = {**_KEEPALIVE, "application_name": "tinkwell bell", "idle_in_transaction_session_timeout": "15s"}
+BELL = {**_LEFT_ALONE, "application_name": "tinkwell bell", "idle_in_transaction_session_timeout": "15s"}
 RETENTION = {
-    **_KEEPALIVE,
+    **_LEFT_ALONE,
     "application_name": "tinkwell retention",
     "idle_in_transaction_session_timeout": "10s",
     "lock_timeout": "5s",
@@ -97,7 +104,7 @@ RETENTION_TURN = {
     "idle_in_transaction_session_timeout": "1h",
 }
 # A relay that is silent for a while must stand for election again.
-RELAY = {**_KEEPALIVE, "application_name": "tinkwell relay", "idle_in_transaction_session_timeout": "15s"}
+RELAY = {**_LEFT_ALONE, "application_name": "tinkwell relay", "idle_in_transaction_session_timeout": "15s"}
 
 
 async def connect(
