@@ -63,9 +63,10 @@ _BY_KEY = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
 }
-# PostgreSQL ends a session whose server is cut off or dead. While the session waits for a lock, PostgreSQL does not notice
-# that, and the session keeps its own locks. A restore would wait for these until PostgreSQL finds a deadlock and ends one
-# of the two, perhaps the restore. The limit is longer than that of most statements, so a living server gives up first.
+# PostgreSQL ends a session whose server is cut off or dead. While the session waits for a lock, PostgreSQL does not
+# notice that, and the session keeps its own locks. A restore would wait for these until PostgreSQL finds a deadlock and
+# ends one of the two, perhaps the restore. The limit is longer than that of most statements, so a living server gives
+# up first.
 _LEFT_ALONE = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
