@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support import real_agent
 from support.unit_server import UnitServer
 from support.waiting import eventually
-from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.unit.agent.outcome import Outcome, OutcomeFolder
-from tinkwell.provisioner.unit import agent
 
 EVENTS = ["install", "config-changed", "start", "db-relation-changed", "update-status", "stop"]
 DEADLINE_SECONDS = 60.0
@@ -74,27 +73,9 @@ def die(folder: Path, point: Point, event: str) -> None:
 
 async def live(made: UnitServer, folder: Path) -> None:
     """Be an agent until all events are committed."""
-
-    async def no_machines() -> frozenset[str]:
-        return frozenset()
-
-    keeper = Keeper(made, owner="o", engine="e")
-    running = agent.Agent(
-        api=made,
-        storages=made.storages_in,
-        history=made.history,
-        lease=keeper,
-        path=folder / "units",
-        machines=no_machines,
-    )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
+    async with real_agent.serving(made, folder / "units"):
         await eventually(lambda: made.is_over, deadline_seconds=DEADLINE_SECONDS)
         await eventually(lambda: not OutcomeFolder(folder / "units/outcomes").unit_ids())
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _kill() -> None:

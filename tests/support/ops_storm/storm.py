@@ -4,7 +4,6 @@ found = await storm(client, path, seed=7)
 assert found.differences == []
 """
 
-import asyncio
 import contextlib
 import importlib.util
 import random
@@ -16,7 +15,7 @@ from typing import Any
 import ops
 from ruamel.yaml import YAML
 
-from support import tiny_charm
+from support import real_agent, tiny_charm
 from support.ops_storm.recorder import Recorder
 from support.ops_storm.replay import Replay
 from support.waiting import eventually
@@ -126,23 +125,17 @@ def _requests(client: Client, chance: random.Random) -> list[Callable[[], Awaita
 async def _serving(client: Client, recorder: Recorder, path: Path) -> AsyncIterator[None]:
     """Serve units, one at a time, so that nobody else writes a bag while an event runs that sees it."""
     keeper = Keeper(client.work, owner="storm", engine="storm")
-    running = agent.Agent(
+    served = agent.Agent(
         api=recorder,
         storages=lambda namespace: _storages(client, namespace),
         history=_history,
         lease=keeper,
         path=path / "units",
-        machines=_no_machines,
+        machines=real_agent.no_machines,
         concurrency=1,
     )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
+    async with real_agent.running(keeper, served):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(result, asyncio.CancelledError), result
 
 
 async def _rest(client: Client, deadline_seconds: float) -> None:
@@ -159,7 +152,3 @@ async def _storages(client: Client, namespace: str) -> frozenset[str]:
 
 async def _history() -> str:
     return "storm"
-
-
-async def _no_machines() -> frozenset[str]:
-    return frozenset()

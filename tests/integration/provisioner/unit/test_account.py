@@ -1,20 +1,16 @@
 """Programs of charms run as another account where the provisioner is told so, and what they write is its own."""
 
-import asyncio
-import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support import other_account
+from support import other_account, real_agent
 from support.unit_server import UnitServer
 from support.waiting import eventually
-from tinkwell.client.lease.keeper import Keeper
 from tinkwell.core.charm.package import NewFile
 from tinkwell.provisioner.runtime.process import account
-from tinkwell.provisioner.unit import agent
 from tinkwell.provisioner.unit.tool import installation
 
 DEADLINE_SECONDS = 60.0
@@ -38,26 +34,7 @@ async def test_programs_run_as_the_account(folder: Path, monkeypatch: pytest.Mon
     manifest = NewFile("metadata.yaml", b"name: web\nsummary: a\ndescription: b\n")
     server.deploy([manifest, NewFile("hooks/install", HOOK, True), NewFile("hooks/start", HOOK, True)])
 
-    async def no_machines() -> frozenset[str]:
-        return frozenset()
-
-    keeper = Keeper(server, owner="o", engine="e")
-    running = agent.Agent(
-        api=server,
-        storages=server.storages_in,
-        history=server.history,
-        lease=keeper,
-        path=folder / "units",
-        machines=no_machines,
-        account=account.find(other_account.NAME),
-    )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
+    async with real_agent.serving(server, folder / "units", account=account.find(other_account.NAME)):
         await eventually(lambda: server.is_over or bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
-    finally:
-        for task in tasks:
-            task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(*tasks)
     assert server.state.failures == []
     assert [text for _, (_, text) in sorted(server.state.lines.items())] == [other_account.NAME] * 2

@@ -15,7 +15,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from support import even_of_ops
+from support import even_of_ops, real_agent
 from support import server as server_support
 from support import warm as warm_support
 from support.server import Server
@@ -89,7 +89,7 @@ async def _serving(client: Client, folder: Path, machine: str, *, is_cold: bool)
         return "one"
 
     keeper = Keeper(client.work, owner=folder.name, engine=folder.name)
-    running = agent.Agent(
+    served = agent.Agent(
         api=client.units,
         storages=storages,
         history=history,
@@ -98,14 +98,8 @@ async def _serving(client: Client, folder: Path, machine: str, *, is_cold: bool)
         machines=machines,
         is_cold=is_cold,
     )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
+    async with real_agent.running(keeper, served):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(result, asyncio.CancelledError), result
 
 
 async def _play(client: Client, charm: Path, namespace: str, machine: str, sql: asyncpg.Connection) -> None:

@@ -1,18 +1,17 @@
 """An agent runs the events of a unit: scripts see what they should, and what they do lands with the event."""
 
-import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from support import real_agent
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.unit.agent.grant import Leadership
 from tinkwell.client.unit.agent.outcome import Outcome, OutcomeFolder
 from tinkwell.provisioner.unit import agent, script, unit
@@ -20,33 +19,8 @@ from tinkwell.provisioner.unit import agent, script, unit
 Hooks = Mapping[str, str]
 
 
-async def _no_machines() -> frozenset[str]:
-    return frozenset()
-
-
-@contextlib.asynccontextmanager
-async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
-    keeper = Keeper(server, owner="o", engine="e")
-    running = agent.Agent(
-        api=server,
-        storages=server.storages_in,
-        history=server.history,
-        lease=keeper,
-        path=path / "units",
-        machines=_no_machines,
-    )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(result, asyncio.CancelledError), result
-
-
 async def _run(server: UnitServer, path: Path) -> UnitServer:
-    async with _agent(server, path):
+    async with real_agent.serving(server, path / "units"):
         await eventually(lambda: server.is_over or bool(server.state.failures))
     return server
 
@@ -109,7 +83,7 @@ async def test_of_a_failure_nothing_lands_but_what_was_told_at_once(tmp_path: Pa
 async def test_a_failed_event_is_tried_again_when_it_is_resolved(tmp_path: Path) -> None:
     hooks = {"install": f"test -e {tmp_path}/mended"}
     server = UnitServer(["install"], hooks)
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.state.failures == ["exit 1"])
         (tmp_path / "mended").touch()
         server.retry()
@@ -132,7 +106,7 @@ async def test_a_script_that_is_killed_from_outside_is_lost_and_comes_again(tmp_
 async def test_a_commit_that_is_refused_is_not_sent_again(tmp_path: Path) -> None:
     server = UnitServer(["install"], {})
     server.refused = {"install"}
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.state.in_flight == (0, 1, 0, True))
         await eventually(lambda: not OutcomeFolder(tmp_path / "units/outcomes").unit_ids())
     assert not server.state.committed
@@ -148,7 +122,7 @@ async def test_effects_that_the_server_cannot_take_are_a_failure(tmp_path: Path)
 async def test_a_unit_that_is_not_to_be_had_is_left_until_it_is_woken(tmp_path: Path) -> None:
     server = UnitServer(["install"], {})
     server.errors["next_event"] = [errors.LeaseHeld("somebody has it")]
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: not server.errors["next_event"])
         assert server.state.in_flight is None
         server.woken.set()
@@ -191,7 +165,7 @@ async def test_an_error_while_a_woken_unit_works_changes_nothing(
 ) -> None:
     monkeypatch.setattr(unit, "LOOK_SECONDS", 0.01)
     server = UnitServer(["install"], {"install": f"while ! test -e {tmp_path}/go; do sleep 0.02; done"})
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.state.in_flight is not None)
         server.errors["next_event"] = [errors.PermissionDenied("not now")]
         server.woken.set()
@@ -215,7 +189,7 @@ async def test_an_outcome_on_the_disk_is_sent_before_anything_is_asked(tmp_path:
 async def test_an_agent_that_begins_ends_what_its_predecessor_has_left(tmp_path: Path) -> None:
     hooks = {"install": f"test -e {tmp_path}/pid || {{ echo $$ > {tmp_path}/pid; exec sleep 60; }}"}
     server = UnitServer(["install"], hooks)
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
     assert not _is_alive(tmp_path / "pid")
     assert (server.handed_back, server.state.lost) == ([0], 0)
@@ -225,7 +199,7 @@ async def test_an_agent_that_begins_ends_what_its_predecessor_has_left(tmp_path:
 
 async def test_another_charm_is_there_before_its_first_event(tmp_path: Path) -> None:
     server = UnitServer(["install"], {"install": "echo old; touch made"})
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.is_over)
         server.refresh({"upgrade-charm": "echo new; test ! -e hooks/install"})
         server.state.names.append("upgrade-charm")
@@ -248,7 +222,7 @@ async def test_a_unit_that_is_removed_by_force_is_ended_and_cleared(
     monkeypatch.setattr(unit, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(script, "TERM_SECONDS", 0.1)
     server = UnitServer(["install"], {"install": f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 60; sleep 60"})
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
         server.remove()
         await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
@@ -259,7 +233,7 @@ async def test_a_unit_that_went_while_no_agent_was_there_is_cleared(tmp_path: Pa
     server = await _run(UnitServer(["install"], {}), tmp_path)
     assert (tmp_path / "units/units" / UNIT_ID).exists()
     server.state.is_gone = True
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
 
 
@@ -268,7 +242,7 @@ async def test_what_belongs_to_another_history_is_left(tmp_path: Path, caplog: p
     server.storages = {"data/0": True}
     await _run(server, tmp_path)
     server.state.is_gone, server.history_id = True, "two"
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: "the unit's files are kept" in caplog.text)
     assert (tmp_path / "units/storages/default/data-0/file").exists()
     assert (tmp_path / "units/units" / UNIT_ID / "charm").exists()
@@ -277,7 +251,7 @@ async def test_what_belongs_to_another_history_is_left(tmp_path: Path, caplog: p
 async def test_storages_go_with_their_unit_but_for_those_that_were_detached(tmp_path: Path) -> None:
     server = UnitServer(["install"], {"install": "touch $(storage-get -s data/0 location)/file"})
     server.storages, server.kept_storages = {"data/0": True, "data/1": True}, {"data/1"}
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.is_over)
         assert (tmp_path / "units/storages/default/data-0/file").exists()
         server.remove()
@@ -288,7 +262,7 @@ async def test_storages_go_with_their_unit_but_for_those_that_were_detached(tmp_
 async def test_leadership_that_is_nearly_over_is_asked_for_again(tmp_path: Path) -> None:
     server = UnitServer(["install"], {"install": "while is-leader | grep -q False; do sleep 0.05; done; echo leads"})
     server.leadership = Leadership(leads=True, term=3, remaining_seconds=29.0)
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.state.in_flight is not None)
         server.leadership = Leadership(leads=True, term=3, remaining_seconds=90.0)
         await eventually(lambda: server.is_over)
@@ -330,7 +304,7 @@ async def test_a_storage_is_left_where_nobody_says_whether_it_is_gone(
 
     server = Silent(["install"], {"install": "touch $(storage-get -s data/0 location)/file"})
     server.storages = {"data/0": True}
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.is_over)
         server.remove()
         await eventually(lambda: not (tmp_path / "units/units" / UNIT_ID).exists())
@@ -345,9 +319,9 @@ async def test_a_second_agent_waits_for_the_end_of_the_first(
     caplog.set_level(logging.INFO)
     first, second = UnitServer(["install"], {}), UnitServer(["install"], {})
     async with contextlib.AsyncExitStack() as former:
-        await former.enter_async_context(_agent(first, tmp_path))
+        _ = await former.enter_async_context(real_agent.serving(first, tmp_path / "units"))
         await eventually(lambda: first.is_over)
-        async with _agent(second, tmp_path):
+        async with real_agent.serving(second, tmp_path / "units"):
             await eventually(lambda: "another agent serves units" in caplog.text)
             assert not second.state.committed
             await former.aclose()

@@ -3,19 +3,18 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support import tiny_charm, warm
+from support import real_agent, tiny_charm, warm
 from support.unit_server import UnitServer
 from support.waiting import eventually
-from tinkwell.client.lease.keeper import Keeper
 from tinkwell.core.charm.package import NewFile
 from tinkwell.core.unit import limit
 from tinkwell.provisioner.runtime.process import identity
-from tinkwell.provisioner.unit import agent, script
+from tinkwell.provisioner.unit import script
 
 DEADLINE_SECONDS = 60.0
 PROGRAM = """\
@@ -32,31 +31,6 @@ def is_warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     forked = warm.wait_for_servers(monkeypatch)
     yield request.param
     assert bool(forked) == request.param
-
-
-async def _no_machines() -> frozenset[str]:
-    return frozenset()
-
-
-@contextlib.asynccontextmanager
-async def _agent(server: UnitServer, path: Path, *, is_warm: bool) -> AsyncIterator[None]:
-    keeper = Keeper(server, owner="o", engine="e")
-    running = agent.Agent(
-        api=server,
-        storages=server.storages_in,
-        history=server.history,
-        lease=keeper,
-        path=path / "units",
-        machines=_no_machines,
-        is_cold=not is_warm,
-    )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _server(text: str) -> UnitServer:
@@ -89,7 +63,7 @@ def _server(text: str) -> UnitServer:
 )
 async def test_what_succeeds_in_its_own_way_is_a_success(tmp_path: Path, is_warm: bool, text: str) -> None:
     server = _server(text)
-    async with _agent(server, tmp_path, is_warm=is_warm):
+    async with real_agent.serving(server, tmp_path / "units", is_cold=not is_warm):
         await eventually(lambda: server.is_over, deadline_seconds=DEADLINE_SECONDS)
     assert server.state.committed == [("install", 1), ("start", 1)]
 
@@ -107,7 +81,7 @@ async def test_what_fails_in_its_own_way_is_a_failure_or_lost(
     tmp_path: Path, is_warm: bool, text: str, reason: str
 ) -> None:
     server = _server(text)
-    async with _agent(server, tmp_path, is_warm=is_warm):
+    async with real_agent.serving(server, tmp_path / "units", is_cold=not is_warm):
         await eventually(
             lambda: bool(server.state.failures) or server.state.lost > 1, deadline_seconds=DEADLINE_SECONDS
         )
@@ -121,21 +95,21 @@ async def test_who_ignores_being_asked_to_end_is_killed(
     monkeypatch.setattr(script, "TERM_SECONDS", 0.2)
     server = _server("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)\n")
     server.timeout_seconds = 1.0
-    async with _agent(server, tmp_path, is_warm=is_warm):
+    async with real_agent.serving(server, tmp_path / "units", is_cold=not is_warm):
         await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
     assert server.state.failures == ["it took longer than 1 s, and was ended"]
 
 
 async def test_of_endless_lines_the_first_are_kept(tmp_path: Path, is_warm: bool) -> None:
     server = _server("for _ in range(30_000):\n    print('more')\n")
-    async with _agent(server, tmp_path, is_warm=is_warm):
+    async with real_agent.serving(server, tmp_path / "units", is_cold=not is_warm):
         await eventually(lambda: server.is_over, deadline_seconds=DEADLINE_SECONDS)
     assert len(server.state.lines) == limit.LOG_LINES_PER_EVENT
 
 
 async def test_a_state_that_is_no_file_any_more_fails_the_event(tmp_path: Path, is_warm: bool) -> None:
     server = _server("import os\nos.mkfifo('.unit-state.db')\n")
-    async with _agent(server, tmp_path, is_warm=is_warm):
+    async with real_agent.serving(server, tmp_path / "units", is_cold=not is_warm):
         await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
     what = "the state file of the charm, or the outcome of the event, cannot be used"
     assert server.state.failures == [f"{what}: .unit-state.db is no plain file any more"]
@@ -147,7 +121,7 @@ async def test_an_agent_ends_the_fork_servers_that_a_dead_one_has_left(tmp_path:
     try:
         (tmp_path / "units/servers").mkdir(parents=True)
         (tmp_path / "units/servers/1").write_text(identity.of(left.pid))
-        async with _agent(_server(""), tmp_path, is_warm=not starts_cold):
+        async with real_agent.serving(_server(""), tmp_path / "units", is_cold=starts_cold):
             assert await asyncio.wait_for(left.wait(), DEADLINE_SECONDS) == -signal.SIGKILL
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -1,20 +1,15 @@
 """An unmodified charm of ops goes through its life: what it hears, does, keeps and defers lands with each event."""
 
-import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from support import tiny_charm
+from support import real_agent, tiny_charm
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
-from tinkwell.client.lease.keeper import Keeper
 from tinkwell.client.unit.agent.outcome import OutcomeFolder
 from tinkwell.core.unit.kinds import TaskState
-from tinkwell.provisioner.unit import agent
 
 DEADLINE_SECONDS = 60.0
 LIFE = [
@@ -22,31 +17,6 @@ LIFE = [
     "db-relation-joined", "db-relation-changed", "update-status", "db-relation-departed", "db-relation-broken",
     "stop", "remove",
 ]  # fmt: skip
-
-
-async def _no_machines() -> frozenset[str]:
-    return frozenset()
-
-
-@contextlib.asynccontextmanager
-async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
-    keeper = Keeper(server, owner="o", engine="e")
-    running = agent.Agent(
-        api=server,
-        storages=server.storages_in,
-        history=server.history,
-        lease=keeper,
-        path=path / "units",
-        machines=_no_machines,
-    )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(result, asyncio.CancelledError), result
 
 
 def _server(names: list[str], *, has_dispatch: bool = True) -> UnitServer:
@@ -58,7 +28,7 @@ def _server(names: list[str], *, has_dispatch: bool = True) -> UnitServer:
 
 
 async def _run(server: UnitServer, path: Path) -> UnitServer:
-    async with _agent(server, path):
+    async with real_agent.serving(server, path / "units"):
         await eventually(lambda: server.is_over or bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
         outcomes = OutcomeFolder(path / "units/outcomes")
         await eventually(lambda: not outcomes.unit_ids(), deadline_seconds=DEADLINE_SECONDS)
@@ -104,7 +74,7 @@ async def test_of_a_failure_the_charm_has_forgotten_all(tmp_path: Path) -> None:
     await _run(server, tmp_path)
     server.refused = {"start"}
     server.state.names.append("start")
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units"):
         await eventually(lambda: server.state.in_flight == (2, 1, 0, True), deadline_seconds=DEADLINE_SECONDS)
         server.refused = set()
         server.retry()

@@ -1,48 +1,20 @@
 """Tasks that are cancelled, late, lost or refused: each ends once, and its program is run once at most."""
 
-import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from support import real_agent
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.lease.keeper import Keeper
 from tinkwell.core.charm.package import NewFile
 from tinkwell.core.unit.kinds import TaskState
-from tinkwell.provisioner.unit import agent, script
+from tinkwell.provisioner.unit import script
 
 DEADLINE_SECONDS = 60.0
 HANGS = "trap '' TERM; echo $$ >> ../../../runs; while :; do sleep 1; done"
-
-
-async def _no_machines() -> frozenset[str]:
-    return frozenset()
-
-
-@contextlib.asynccontextmanager
-async def _agent(server: UnitServer, path: Path) -> AsyncIterator[None]:
-    keeper = Keeper(server, owner="o", engine="e")
-    running = agent.Agent(
-        api=server,
-        storages=server.storages_in,
-        history=server.history,
-        lease=keeper,
-        path=path,
-        machines=_no_machines,
-    )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(result, asyncio.CancelledError), result
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +42,7 @@ async def _is_over(server: UnitServer) -> None:
 
 async def test_one_that_is_cancelled_is_ended_though_it_does_not_listen(tmp_path: Path) -> None:
     server, task = _server(HANGS)
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await eventually(lambda: bool(_runs(tmp_path)), deadline_seconds=DEADLINE_SECONDS)
         server.cancel()
         await _is_over(server)
@@ -86,7 +58,7 @@ async def test_one_that_is_cancelled_before_it_begins_is_not_run(tmp_path: Path)
     server.cancel()
     assert server.state.running is not None
     server.state.running = server.state.running[0], 2
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await _is_over(server)
     assert server.state.ended[task][0].state is TaskState.CANCELLED
     assert _runs(tmp_path) == []
@@ -95,7 +67,7 @@ async def test_one_that_is_cancelled_before_it_begins_is_not_run(tmp_path: Path)
 async def test_one_that_is_late_is_ended(tmp_path: Path) -> None:
     server, task = _server(HANGS)
     server.timeout_seconds = 1.0
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await _is_over(server)
     outcome, _ = server.state.ended[task]
     assert (outcome.state, outcome.message) == (TaskState.TIMEOUT, "it took longer than 1 s, and was ended")
@@ -103,7 +75,7 @@ async def test_one_that_is_late_is_ended(tmp_path: Path) -> None:
 
 async def test_one_whose_agent_stops_has_failed_at_once(tmp_path: Path) -> None:
     server, task = _server(HANGS)
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await eventually(lambda: bool(_runs(tmp_path)), deadline_seconds=DEADLINE_SECONDS)
     outcome, _ = server.state.ended[task]
     assert (outcome.state, outcome.message) == (TaskState.FAILED, "its agent stops")
@@ -113,11 +85,11 @@ async def test_one_whose_agent_stops_has_failed_at_once(tmp_path: Path) -> None:
 
 async def test_one_whose_agent_stops_without_an_answer_is_told_of_by_who_follows(tmp_path: Path) -> None:
     server, task = _server(HANGS)
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await eventually(lambda: bool(_runs(tmp_path)), deadline_seconds=DEADLINE_SECONDS)
         server.errors["commit"] = [errors.Unavailable("it is away")]
     assert task not in server.state.ended
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await _is_over(server)
     assert len(_runs(tmp_path)) == 1
     assert server.state.ended[task][0].state is TaskState.FAILED
@@ -126,7 +98,7 @@ async def test_one_whose_agent_stops_without_an_answer_is_told_of_by_who_follows
 async def test_one_whose_end_is_refused_is_not_run_again(tmp_path: Path) -> None:
     server, task = _server("echo $$ >> ../../../runs; exit 3")
     server.errors["commit"] = [errors.InvalidField("it is not as it should be")] * 2
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await _is_over(server)
     outcome, _ = server.state.ended[task]
     assert outcome.state is TaskState.FAILED
@@ -139,7 +111,7 @@ async def test_what_one_says_at_length_fits_into_its_result(tmp_path: Path, text
     say = f"import sys; [print({text} * 200_000, file=each) for each in (sys.stdout, sys.stderr)]; sys.exit(3)"
     server = UnitServer([], {"install": "exit 0"})
     task = server.ask(arguments=["python3", "-c", say])
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await _is_over(server)
     outcome, _ = server.state.ended[task]
     result = json.loads(outcome.result)
@@ -154,7 +126,7 @@ async def test_what_one_says_at_length_fits_into_its_result(tmp_path: Path, text
 )
 async def test_a_result_that_lies_too_deep_is_refused(tmp_path: Path, command: str) -> None:
     server, task = _server(command)
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await _is_over(server)
     outcome, _ = server.state.ended[task]
     assert outcome.state is TaskState.FAILED
@@ -171,7 +143,7 @@ async def test_a_charm_that_spoils_its_state_fails_alone(tmp_path: Path, command
     manifest = NewFile("metadata.yaml", b"name: web\nsummary: a\ndescription: b\n")
     text = f"#!/bin/sh\n[ -e again ] || {{ touch again; {command}; }}\n"
     server.deploy([manifest, NewFile("hooks/install", text.encode(), True)])
-    async with _agent(server, tmp_path):
+    async with real_agent.serving(server, tmp_path):
         await eventually(lambda: bool(server.state.failures), deadline_seconds=DEADLINE_SECONDS)
         server.retry()
         await _is_over(server)

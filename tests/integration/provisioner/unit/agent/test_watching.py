@@ -1,17 +1,16 @@
 """An agent keeps watching: over a stream that ends, over other machines, and up to a refusal that nobody can mend."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support import real_agent
 from support.unit_server import UNIT_ID, UnitServer
 from support.waiting import eventually
 from tinkwell.client import errors
-from tinkwell.client.lease.keeper import Keeper
 from tinkwell.provisioner.unit import agent
 
 MACHINE = "5f0c1c3e-8a54-4b7e-9a53-6f3f1f0f2a01"
@@ -35,36 +34,9 @@ class Streams(UnitServer):
             raise end
 
 
-async def _nowhere() -> frozenset[str]:
-    return frozenset()
-
-
-@contextlib.asynccontextmanager
-async def _serving(
-    server: Streams, path: Path, machines: Callable[[], Awaitable[frozenset[str]]] = _nowhere
-) -> AsyncIterator[asyncio.Task[Any]]:
-    keeper = Keeper(server, owner="o", engine="e")
-    running = agent.Agent(
-        api=server,
-        storages=server.storages_in,
-        history=server.history,
-        lease=keeper,
-        path=path / "units",
-        machines=machines,
-        resync_seconds=0.0,
-    )
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(running.run())]
-    try:
-        yield tasks[1]
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
 async def test_a_stream_that_ends_is_opened_again(tmp_path: Path) -> None:
     server = Streams(errors.Unavailable("the server is stopping"), None, errors.Unavailable("it is away"))
-    async with _serving(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units", resync_seconds=0.0):
         await eventually(lambda: server.state.committed == [("install", 1)], deadline_seconds=60)
     assert len(server.asked) == 4
 
@@ -87,7 +59,7 @@ class Interrupted(Streams):
 
 async def test_a_unit_that_went_while_the_stream_was_away_is_cleared(tmp_path: Path) -> None:
     server = Interrupted()
-    async with _serving(server, tmp_path):
+    async with real_agent.serving(server, tmp_path / "units", resync_seconds=0.0):
         await eventually(lambda: server.state.committed == [("install", 1)])
         assert (tmp_path / "units/units" / UNIT_ID).exists()
         server.state.is_gone = True
@@ -105,7 +77,7 @@ async def test_other_machines_are_asked_for_once_they_are_served(
         return frozenset(served)
 
     server = Streams()
-    async with _serving(server, tmp_path, machines):
+    async with real_agent.serving(server, tmp_path / "units", resync_seconds=0.0, machines=machines):
         await eventually(lambda: server.asked == [()])
         served.add(MACHINE)
         await eventually(lambda: server.asked == [(), (MACHINE,)])
@@ -113,7 +85,7 @@ async def test_other_machines_are_asked_for_once_they_are_served(
 
 async def test_a_refusal_that_nobody_can_mend_ends_the_agent(tmp_path: Path) -> None:
     server = Streams(errors.Unauthenticated("no such token"))
-    async with _serving(server, tmp_path) as running:
+    async with real_agent.serving(server, tmp_path / "units", may_end=True, resync_seconds=0.0) as running:
         await asyncio.wait([running], timeout=20)
         error = running.exception()
     while isinstance(error, BaseExceptionGroup):
