@@ -416,7 +416,9 @@ if __name__ == "__main__":
         failure = failure.exceptions[0]
     if failure is not None:
         sys.exit(f"\nThe demo failed: {str(failure) or type(failure).__name__}")
+    # `make dev` runs actions as processes.
+    command = "make dev" if chosen == "process" else f'make dev ARGS="--runtime {chosen}"'
     say(
-        f'The demo succeeded. Next: run `make dev ARGS="--runtime {chosen}"` in one terminal, '
+        f"The demo succeeded. Next: run `{command}` in one terminal, "
         "`. .venv/bin/activate` and the commands above in another, and read README.md."
     )

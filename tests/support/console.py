@@ -26,7 +26,7 @@ OWN = {
     "how-to/failover.md": "tests/e2e/test_database_page.py",
     "how-to/resource-image.md": "tests/e2e/release/test_page.py",
 }
-_DEV = "tinkwell dev --runtime process --process-images examples/demo/images"
+_DEV = "tinkwell dev --process-images examples/demo/images"
 _READY = r"^gRPC +(\S+)\nHTTP +(\S+)\nDatabase +(\S+)$"
 _ID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 _FILE = re.compile(r"# (\S+\.\w+)\n")

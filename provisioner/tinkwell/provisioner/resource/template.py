@@ -82,12 +82,12 @@ resources:
 
 README = """# %NAME%
 
-`run` is the type, `kit.py` what it is written with, which is to be left as it is. `config.json` is what it is tested
-with, `release.yaml` the manifest of a release with one such resource. As a process, without Docker:
+`run` is the type. It uses the kit, `kit.py`: leave that as it is. `config.json` is the config for its test, and
+`release.yaml` the manifest of a release with one such resource. As a process, without Docker:
 
 ```
 tinkwell resource test %DIR% --config %DIR%/config.json
-tinkwell dev --runtime process --process-images %IMAGES%
+tinkwell dev --process-images %IMAGES%
 tinkwell release apply %LAST% %DIR%/release.yaml
 ```
 

@@ -31,7 +31,7 @@ def test_a_new_type_works_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pyt
     assert "type: acme/my-note:v1" in (folder / "release.yaml").read_text()
     assert printed.partition("Next:\n")[2].splitlines() == [
         "  tinkwell resource test acme/my-note --config acme/my-note/config.json",
-        "  tinkwell dev --runtime process --process-images .",
+        "  tinkwell dev --process-images .",
         "  tinkwell release apply my-note acme/my-note/release.yaml",
     ]
     assert not any("%" in file.read_text() for file in folder.iterdir() if file.name != "kit.py")
@@ -42,7 +42,7 @@ def test_a_new_type_works_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pyt
 def test_it_is_written_into_a_folder_of_any_name(tmp_path: Path) -> None:
     made = scaffold.write("acme/note", tmp_path / "here")
     assert {file.name for file in made.files} == FILES
-    assert made.commands[1] == "tinkwell dev --runtime process --process-images IMAGES"
+    assert made.commands[1] == "tinkwell dev --process-images IMAGES"
     made = scaffold.write("acme/note", tmp_path / "images" / "acme" / "note")
     assert made.commands[1].endswith(f"--process-images {tmp_path}/images")
 
